@@ -11,8 +11,9 @@ ENVIRONMENTS = {"table", "tabular"}
 # Of LaTeX itself, booktabs and graphicx; any other command is a misprint.
 COMMANDS = set(
     """
-    begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth textheight resizebox
-    ifdim width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf textsuperscript textbackslash
+    begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth
+    textheight resizebox ifdim width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf
+    textsuperscript textbackslash
     textasciitilde textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd
     circ ast Vert vert nabla frac sqrt max min log exp mbox mathrm mathbf mathcal bar hat tilde left right quad ll gg
     subset setminus mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi
