@@ -6,6 +6,7 @@ is missing. So, once, before Snakemake builds its DAG, jobs that must run are fo
 files among the targets; the files that others read are `ancient`, and profiles switch off the rest.
 """
 
+import gc
 import logging
 import os
 import re
@@ -74,13 +75,18 @@ def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(config=config),
-            snakefile=root / "Snakefile",
-        )._workflow
-        return workflow.globals
+    collects = gc.isenabled()
+    try:
+        with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+            workflow = api.workflow(
+                resource_settings=ResourceSettings(cores=1),
+                config_settings=ConfigSettings(config=config),
+                snakefile=root / "Snakefile",
+            )._workflow
+            return workflow.globals
+    finally:
+        if collects:  # planning switches it off, for the process that only plans
+            gc.enable()
 
 
 def is_main_process(workflow: "Workflow") -> bool:

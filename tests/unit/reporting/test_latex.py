@@ -85,5 +85,9 @@ def test_latex_compiles_every_table(tmp_path):
     (tmp_path / "table1.tex").write_text(TEX)
     (whole,) = (line for line in TEX.splitlines() if line.startswith("% A whole document: "))
     assert complaints(tmp_path, whole.removeprefix("% A whole document: ")) == ""
+    endless = latex_table(["Algorithm"], [[("mean", 1)]], [["FedAvg" * 30, "1"]] * 200, set(), "lr")
+    artifact = workload().known["eagle_table1"][2]
+    (tmp_path / "endless.tex").write_text(latex_page("eagle", "t", artifact, "", "", [endless], "A long note. " * 500))
+    assert compiled(tmp_path, [tmp_path / "endless.tex"]) == ""
     (tmp_path / "broken.tex").write_text(TEX.replace(r"\textbf{0.62}", r"\textbf{0.62", 1))
     assert compiled(tmp_path, [tmp_path / "broken.tex"])

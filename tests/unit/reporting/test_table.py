@@ -80,6 +80,7 @@ TEX = r"""% To be \input; needs in the preamble: \usepackage{booktabs, graphicx}
 \centering\small
 \caption{eagle, Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all; stand-in: digits for EMNIST}
 \label{tab:eagle-table1}
+\resizebox*{!}{\ifdim\totalheight>.8\textheight.8\textheight\else\totalheight\fi}{\begin{minipage}{\linewidth}\centering
 \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}{lrr}
 \toprule
 Algorithm & $\max_k r_k(\theta)$ $\downarrow$ & accuracy $\uparrow$ \\
@@ -93,6 +94,7 @@ EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
 \bottomrule
 \end{tabular}}
 \par\smallskip\parbox{\linewidth}{\footnotesize Units: nats ($\max_k r_k(\theta)$), fraction (accuracy). Scale: quick. Data: digits; 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Only 1 seed: EAGLE $\lambda$ = 0.1.}
+\end{minipage}}
 \end{table}
 """  # noqa: E501
 

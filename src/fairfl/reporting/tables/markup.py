@@ -47,7 +47,6 @@ def titled(artifact: SelectedArtifact) -> str:
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
-TALL = 38  # lines of one table that a page has beside a long note
 PAGE = 42  # lines of tables that a page of the class article has beside caption and note
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
@@ -169,11 +168,19 @@ def height(tabular: str) -> int:
     return len(re.findall(r" \\\\$", tabular, re.M))
 
 
-def _fitted(tabular: str) -> str:
-    """As wide as the text if it would be wider; one that no page holds is three fifths of a page high."""
-    if height(tabular) > TALL:
-        return f"\\resizebox*{{!}}{{.6\\textheight}}{{{tabular}}}"
-    return f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{{tabular}}}"
+def _as_wide_as_text(tabular: str) -> str:
+    """Shrink what is wider than the text."""
+    return rf"\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{{tabular}}}"
+
+
+def _as_high_as_page(parts: list[str]) -> list[str]:
+    """Shrink tables and their note together if they leave a page no room for the caption."""
+    height = r"\ifdim\totalheight>.8\textheight.8\textheight\else\totalheight\fi"
+    return [
+        rf"\resizebox*{{!}}{{{height}}}{{\begin{{minipage}}{{\linewidth}}\centering",
+        *parts,
+        r"\end{minipage}}",
+    ]
 
 
 def latex_page(
@@ -196,11 +203,11 @@ def latex_page(
             "\\centering\\small",
             f"\\caption{{{f'{title} ({latex(part)})' if title else latex(part)}}}",
             f"\\label{{{label}{f'-{number}' if number > 1 else ''}}}",
-            "\n\\par\\medskip\n".join(map(_fitted, inside)),
         ]
+        inner = ["\n\\par\\medskip\n".join(map(_as_wide_as_text, inside))]
         if note_text and number == len(floats):
-            text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
-        text.append("\\end{table}")
+            inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
+        text += [*_as_high_as_page(inner), "\\end{table}"]
     if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
         shown = "".join(sorted(foreign))
         text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.")
