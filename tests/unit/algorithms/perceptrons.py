@@ -71,14 +71,6 @@ def random_nets(sizes, count, seed=0, scale=2.0):
     return [[layer(a, b) for a, b in itertools.pairwise(sizes)] for _ in range(count)]
 
 
-def permuted(net, orders):
-    """The same function, hidden layer c in the order orders[c]."""
-    outputs = len(net[-1][1])
-    rows = [*orders, list(range(outputs))]
-    columns = [list(range(net[0][0].shape[1])), *orders]
-    return [(w[own][:, below], b[own]) for (w, b), own, below in zip(net, rows, columns, strict=True)]
-
-
 def outputs(net, inputs):
     for weight, bias in net[:-1]:
         inputs = F.relu(inputs @ weight.T + bias)

@@ -1,35 +1,18 @@
-"""Federations drawn at random for the algorithms that weigh clients by their losses, and what all of them promise."""
+"""Federations drawn at random for the algorithms that weigh clients by their losses, and gradients of objectives."""
 
-import pytest
 import torch
-from hypothesis import strategies as st
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Reports
-from fairfl.experiments.declaration import declaration
 from tests.unit.algorithms.toy import F, G
-
-# (loss in nats, training samples) per client
-CLIENTS = st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=8)
 
 
 def vector(*values: float) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def columns(clients) -> tuple[torch.Tensor, torch.Tensor]:
-    """Losses [n] and samples [n]."""
-    losses, samples = zip(*clients, strict=True)
-    return vector(*losses), vector(*samples)
-
-
 def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparameters) -> torch.Tensor:
     """Weights of the first round, in which everybody takes part."""
-    known = [field.alias or key for key, field in declaration("algorithms", name).Config.model_fields.items()]
-    for key in hyperparameters:
-        if key not in known:
-            test = f"tests/unit/algorithms/test_{name}.py"
-            pytest.fail(f"{name} has no hyper-parameter {key!r}, only {', '.join(known)}: change {test}", pytrace=False)
     algorithm = algorithms.create(name, hyperparameters)
     report = Reports(
         clients=torch.arange(len(losses)),

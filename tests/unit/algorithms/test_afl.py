@@ -1,6 +1,4 @@
-"""AFL: projection, hand-computed examples, limiting cases, sampled rounds, the mean of the iterates."""
-
-from dataclasses import replace
+"""AFL: projection, the hand-computed examples, sampled rounds."""
 
 import pytest
 import torch
@@ -8,16 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.algorithms import afl
-from fairfl.algorithms.interface import Federation
 from fairfl.algorithms.shared.simplex import project_on_simplex
 from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import SAMPLES, X, close, reports, step
-
-
-def test_projection_examples():
-    close(project_on_simplex(vector(0.9, 0.5, -0.2)), [0.7, 0.3, 0.0])
-    close(project_on_simplex(vector(1.5, 0.4)), [1.0, 0.0])
-    close(project_on_simplex(vector(0.30, 0.45), 0.5), [0.175, 0.325])
+from tests.unit.algorithms.toy import close, reports, step
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.floats(0.01, 3))
@@ -76,48 +67,3 @@ def test_clients_without_mass_are_averaged_by_size():
     )
     close(result.weights, [1 / 3, 2 / 3])
     close(state["lambda"], [0.0, 0.0, 1.0], 0)
-
-
-def test_repeated_rounds_keep_lambda_in_the_simplex():
-    algorithm = afl.AFL(afl.Config(eta_lambda=0.7))
-    state = algorithm.init_state(Federation(SAMPLES, X))
-    for t in range(20):
-        ids = [(0, 1), (1, 2), (0, 1, 2), (2,)][t % 4]
-        result, state = algorithm.aggregate(state, reports(ids=ids))
-        close(result.weights.sum(), 1.0, 1e-12)
-        assert (state["lambda"] >= 0).all()
-        close(state["lambda"].sum(), 1.0, 1e-12)
-
-
-# -- the mean of the iterates -------------------------------------------------------------------------------
-def average_path(*losses, report="average", skip=()):
-    """(evaluated models from before round 0 on, models) over rounds with these losses; x moves by the toy's updates."""
-    algorithm = afl.AFL(afl.Config(eta_lambda=0.1, report=report))
-    state, x = algorithm.init_state(Federation(SAMPLES, X)), X
-    deployed, path = [algorithm.evaluation_models(state, x).models], [x]
-    for t, loss in enumerate(losses):
-        if t not in skip:
-            round = replace(reports(losses=vector(*loss)), x=x, round=t)
-            result, state = algorithm.aggregate(state, round)
-            x = x - result.weights @ round.delta
-        deployed.append(algorithm.evaluation_models(state, x).models)
-        path.append(x)
-    assert all(models.shape == (1, 2) for models in deployed)
-    return torch.cat(deployed), torch.stack(path)
-
-
-LOSSES = [(0.5, 1.0, 2.0), (3.0, 0.1, 0.2), (0.0, 0.0, 5.0), (1.0, 2.0, 1.0)]
-
-
-def test_the_average_leaves_out_the_initial_model():
-    deployed, path = average_path(*LOSSES)
-    assert torch.equal(deployed[0], X)
-    assert torch.equal(deployed[1], path[1])
-    for t in range(1, 5):
-        close(deployed[t], path[1 : t + 1].mean(0), 1e-12)
-
-
-def test_the_average_changes_neither_training_nor_the_last_model():
-    deployed, path = average_path(*LOSSES, report="last")
-    assert torch.equal(deployed, path)
-    assert torch.equal(path, average_path(*LOSSES)[1])

@@ -1,9 +1,9 @@
-"""CoreFed: the hand-computed weights, limits, the gradient of its objective, the M of the first round."""
+"""CoreFed: the hand-computed weights, the M of the first round."""
 
 import torch
 
-from tests.unit.algorithms.reweighting import gradient_at_zero, vector, weights
-from tests.unit.algorithms.toy import F, G, close, reports, start, step
+from tests.unit.algorithms.reweighting import vector, weights
+from tests.unit.algorithms.toy import F, close, reports, start
 
 EXAMPLE = vector(0.4, 1.0, 1.6)
 
@@ -16,12 +16,6 @@ def test_example():
 
 def test_example_by_size():
     close(weights("core_fed", EXAMPLE, vector(5, 3, 2), M=2.0, weighting="size"), [0.280899, 0.269663, 0.449438])
-
-
-def test_weights_point_along_the_gradient_of_the_objective():
-    numeric = gradient_at_zero(lambda losses: -(4.0 - losses).log().sum())
-    w = step("core_fed", M=4.0)[1] @ G
-    close(w / w.norm(), numeric / numeric.norm(), 1e-7)
 
 
 def test_a_larger_first_loss_raises_the_bound_for_good():

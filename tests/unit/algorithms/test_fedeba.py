@@ -1,16 +1,13 @@
-"""FedEBA: hand-computed examples, both losses, both priors, schedules of tau, limits, the entropy problem itself."""
+"""FedEBA: hand-computed examples, both losses, both priors, schedules of tau."""
 
 from dataclasses import replace
 from math import log
 
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.algorithms import fedeba
 from fairfl.algorithms.shared import entropy
-from tests.unit.algorithms.reweighting import CLIENTS, columns, vector, weights
+from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import F, close, reports, start, step
 
 # At x, where the losses that a client does not go by are others.
@@ -50,27 +47,6 @@ def test_figure_1():
     close(moved(tau=1.0, weight_loss="before"), [0.5])
 
 
-# -- the losses and what they need -------------------------------------------------------------------------
-
-
-# -- limits ------------------------------------------------------------------------------------------------
-
-
-# -- properties --------------------------------------------------------------------------------------------
-PRIOR = st.sampled_from(["uniform", "size"])
-
-
-@settings(max_examples=40)
-@given(CLIENTS, st.floats(0.5, 100), PRIOR)
-def test_weights_solve_the_entropy_problem(clients, tau, prior):
-    """Stationarity of (3): log(w / q) = a + F / tau with one number a; 1 / tau is the multiplier of the losses."""
-    losses, samples = columns(clients)
-    w = weights("fedeba", losses, samples, tau=tau, prior=prior, weight_loss="before")
-    q = samples / samples.sum() if prior == "size" else torch.full_like(w, 1 / len(w))
-    a = (w / q).log() - losses / tau
-    close(a, a[0].expand_as(a), 1e-9)
-
-
 # -- schedules ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("tau_schedule", "tau"), [("constant", 5.0), ("linear", 2.5), ("concave", 3.535534), ("convex", 0.625)]
@@ -83,6 +59,3 @@ def test_example_of_the_schedules(tau_schedule, tau):
     later = replace(reports(), round=2)
     annealed = step("fedeba", later, tau=5.0, kappa=0.5, tau_schedule=tau_schedule)[1]
     close(annealed, (F / tau).softmax(0))
-
-
-# -- the engine --------------------------------------------------------------------------------------------

@@ -1,18 +1,15 @@
-"""FedEBA+: hand-computed examples of both alignments, the fair angle, limits of alpha, theta and tau, the engine."""
+"""FedEBA+: hand-computed examples of both alignments, the fair angle, options, the engine."""
 
 from dataclasses import replace
-from math import acos, degrees, sqrt
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from fairfl.algorithms.interface import Plan, Reports
+from fairfl.algorithms.interface import Plan
 from fairfl.algorithms.shared import entropy
 from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start
+from tests.unit.algorithms.toy import F, G, close, received, reports, start
 from tests.unit.algorithms.two_clients import Run
 from tests.unit.simulation.federations import simulation
 
@@ -102,37 +99,6 @@ def test_weights_of_the_fair_gradient(keys, direction):
     close(run(theta=15.0, **keys).plan.direction, [direction])
 
 
-def test_one_step_passes_are_one_step_gradients():
-    """A pass of one step is the gradient at x: both readings are one, where w~ comes from the same losses."""
-    for keys in ({"fair_weights": "uniform"}, {"fair_weights": "before"}):
-        close(run(theta=15.0, steps=1, gradient="local_epoch", **keys).x, run(theta=15.0, steps=1, **keys).x, 1e-12)
-
-
-# -- the angle ---------------------------------------------------------------------------------------------
-@settings(max_examples=50)
-@given(st.lists(st.floats(0, 20), min_size=1, max_size=8), st.floats(0.1, 10))
-def test_the_angle_is_that_with_the_diagonal(losses, factor):
-    F = vector(*losses)
-    if F.norm() < 1e-6:
-        return
-    m, found = len(losses), entropy.angle(F)
-    assert found == pytest.approx(degrees(acos(min(1.0, float(F.sum() / F.norm()) / sqrt(m)))), abs=1e-5)
-    assert 0 <= found <= degrees(acos(1 / sqrt(m))) + 1e-9 < 90
-    assert entropy.angle(factor * F) == pytest.approx(found, abs=1e-6)
-    assert entropy.angle(F.flip(0)) == pytest.approx(found, abs=1e-9)
-
-
-# -- limits ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("theta", [0.0, 15.0, 45.0, 180.0])
-@pytest.mark.parametrize("name", ["fedeba_plus", "prac_fedeba_plus"])
-def test_alpha_zero_is_fedeba_to_the_bit(name, theta):
-    zero = Run(name, alpha=0.0, theta=theta, tau=0.7).rounds(5)
-    plain = Run("fedeba", tau=0.7).rounds(5)
-    assert torch.equal(zero.x, plain.x)
-    assert torch.equal(zero.result.weights, plain.result.weights)
-    assert zero.state == {} and zero.result.extra is None
-
-
 # -- options -----------------------------------------------------------------------------------------------
 
 
@@ -186,36 +152,6 @@ def test_noise_of_what_is_sent_for_alignment_leaves_the_models_clean():
     noisy, _ = algorithm.aggregate(state, replace(told, gradient=G + 1))
     assert torch.equal(noisy.weights, clean.weights)
     close(noisy.extra - clean.extra, [0.5 * 0.1] * 2)
-
-
-# -- properties --------------------------------------------------------------------------------------------
-def played(losses, samples, gradients, **hyperparameters):
-    """Plan and Aggregate for clients with these losses before training, after it, and with these gradients."""
-    algorithm, state = start("fedeba_plus", samples=samples, **hyperparameters)
-    known = {"clients": torch.arange(len(samples)), "samples": samples, "learning_rate": 0.1, "loss_received": losses}
-    report = Reports(**known, gradient=gradients, delta=0.1 * gradients, loss_after=losses / 2, steps=losses * 0 + 1)
-    plan = algorithm.configure_clients(state, received(report))
-    return plan, algorithm.aggregate(state, replace(report, mix=plan.mix))[0]
-
-
-@pytest.mark.parametrize("theta", [0.0, 90.0])
-def test_a_constant_on_all_losses_leaves_weights_and_direction(theta):
-    plan, result = played(F, SAMPLES, G, theta=theta)
-    other, raised = played(F + 4, SAMPLES, G, theta=theta)
-    if theta == 0:
-        close(other.direction, plan.direction, 1e-12)
-    # loss_after is half of loss_received here: raised by 2 everywhere
-    close(raised.weights, result.weights, 1e-12)
-
-
-def test_example_of_the_toy():
-    plan, fair, _ = aligned(alpha=0.5, tau=1.0, **GRADIENT)
-    close(plan.direction, vector(0.140244, 0.231224, 0.628532) @ G, 1e-5)
-    _, good, state = aligned(alpha=0.5, tau=1.0, **MODEL)
-    x = X - good.weights @ TOY.delta - good.extra
-    close(x, (vector(0.743661, -1.943661) + vector(0.833333, -2.033333)) / 2)  # FedEBA and uniform FedSGD
-    close(fair.weights, 2 * good.weights, 1e-12)
-    assert state["aligned"] == 0
 
 
 # -- the engine --------------------------------------------------------------------------------------------

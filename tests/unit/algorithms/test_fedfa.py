@@ -1,4 +1,4 @@
-"""FedFa: hand-computed examples over two rounds, limiting cases, guards."""
+"""FedFa: the hand-computed examples over two rounds, options."""
 
 import pytest
 import torch
@@ -65,14 +65,6 @@ def test_second_round_of_the_example():
     close(result.weights, [0.210106, 0.266679, 0.523215])
     close(state["momentum"], [0.211760, 0.207720])
     close(x - result.weights @ report.delta - result.extra, [0.712145, 0.769122])
-
-
-@pytest.mark.parametrize(
-    ("alpha", "beta", "expected"),
-    [(1.0, 0.0, [0.193426, 0.306574, 0.5]), (0.0, 1.0, [0.142331, 0.316539, 0.541131])],
-)
-def test_information_of_the_example(alpha, beta, expected):
-    close(fedfa.information_weights(ACCURACY, counted(1, 2, 3), fedfa.Config(alpha=alpha, beta=beta)), expected)
 
 
 def test_absent_clients_are_not_counted():

@@ -1,19 +1,14 @@
-"""FedFV: hand-computed examples, limiting cases, guards, the memory of former rounds."""
+"""FedFV: the hand-computed examples, the memory of former rounds; more of it in tests/oracle."""
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from fairfl.algorithms import fedfv
 from fairfl.algorithms.interface import Federation, Reports
-from fairfl.algorithms.shared.span import Span, gram
 from tests.unit.algorithms.toy import close
 
 G = torch.tensor([[2.0, 0.0], [-1.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
 F = torch.tensor([0.9, 0.4, 1.3], dtype=torch.float64)
-ORDER = [1, 0, 2]
 # Rounds before the example's: ids and updates. Client 4 took part two rounds ago, clients 3 and 5 one round ago.
 HISTORY = [((4,), [[-2.0, -1.0]]), ((3, 5), [[-1.0, 0.5], [0.5, -3.0]])]
 
@@ -86,72 +81,12 @@ def test_example(alpha, tau, order, expected):
     assert (results[-1].extra is None) == (tau == 0)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "order", "expected"),
-    [
-        (0.0, ORDER, [0.470588, -0.132353]),
-        (1 / 3, ORDER, [0.637255, -0.549020]),
-        (2 / 3, ORDER, [0.911765, -0.647059]),
-        (1.0, ORDER, [0.500000, -0.333333]),
-        (0.0, ORDER[::-1], [0.083333, 0.024510]),
-    ],
-)
-def test_example_before_the_rescaling(alpha, order, expected):
-    h = fedfv.mitigate_internal_conflicts(Span(gram(G)), order, fedfv.kept(order, alpha))
-    close(h.mean(0) @ G, expected)
-
-
-def test_example_of_external_conflicts_before_the_rescaling():
-    stack = torch.cat([G, torch.tensor([[-2.0, -1.0], [-1.0, 0.5], [0.5, -3.0]], dtype=torch.float64)])
-    g = Span(gram(stack))
-    mean = g.extend(fedfv.mitigate_internal_conflicts(g.first(3), ORDER, []).mean(0))
-    close(fedfv.mitigate_external_conflicts(mean, g, [[4, 5]]) @ stack, [0.041176, 0.082353])
-    close(fedfv.mitigate_external_conflicts(mean, g, [[3], [4, 5]]) @ stack, [-0.088235, -0.176471])
-
-
-@pytest.mark.parametrize(
-    ("m", "alpha", "count"),
-    [
-        (10, 0.0, 0),
-        (10, 0.01, 1),
-        (10, 0.1, 1),
-        (10, 0.2, 2),
-        (10, 0.5, 5),
-        (10, 1.0, 10),
-        (3, 0.334, 1),
-        (3, 1 / 3, 1),
-        (3, 0.667, 2),
-        (1, 0.1, 1),
-    ],
-)
-def test_number_of_clients_that_keep_their_update(m, alpha, count):
-    order = list(range(m))
-    assert fedfv.kept(order, alpha) == order[m - count :]
-
-
 def test_opposite_updates_give_no_step_despite_rounding():
     """What is left of float32 updates that cancel is noise; rescaling would blow it up."""
     direction = torch.randn(500, generator=torch.Generator().manual_seed(0))
     config, state = start(2, 2, 500, alpha=0.0, tau=0)
     result, _ = fedfv.FedFV(config).aggregate(state, report(torch.stack([direction, -1.7 * direction])))
     close(result.weights, [0.0, 0.0], 0)
-
-
-UPDATES = st.integers(1, 6).flatmap(
-    lambda m: st.tuples(
-        arrays("float64", (m, 4), elements=st.floats(-2, 2).map(lambda v: round(v, 2))),
-        arrays("float64", (m,), elements=st.floats(0, 3)),
-    )
-)
-
-
-@settings(max_examples=50)
-@given(UPDATES, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
-def test_the_step_is_as_long_as_the_average(drawn, alpha):
-    updates, losses = map(torch.from_numpy, drawn)
-    found = only(updates, losses, alpha=alpha)
-    if found.any():
-        close(found.norm(), updates.mean(0).norm(), 1e-6)
 
 
 def test_random_order_is_drawn_by_the_rounds_seed():

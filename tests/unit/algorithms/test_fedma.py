@@ -1,4 +1,4 @@
-"""FedMA: the specification's nets, limits, lost reports, and the engine against nets of their true widths."""
+"""FedMA: the specification's nets, lost reports, and the engine against nets of their true widths."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from tests.unit.algorithms.perceptrons import (
     flat,
     loss,
     outputs,
-    permuted,
     random_nets,
     received,
     reports,
@@ -51,11 +50,6 @@ def matched(nets, labels, **hyperparameters):
     return unpadded(aggregate.model, state["wide"].tolist()), state
 
 
-def shrunk(net, J):
-    """J equal clients."""
-    return [*((J * w / (J + 1), (J * b + 0.1) / (J + 1)) for w, b in net[:-1]), net[-1]]
-
-
 # -- the round -----------------------------------------------------------------------------------------------
 
 
@@ -71,19 +65,6 @@ def test_weights_to_the_next_layer_follow_the_neurons():
     assert aggregate.model is None, "the server's model is that of the last round until the round is over"
     above = wide_mlp.layers(state["nets"], [1, 4, 1])[1][0]
     close(above, [[[2, 1, 0, 0]], [[1.8, 1.2, 0, 0]]])
-
-
-# -- limits --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("sizes", [[3, 4, 2], [3, 4, 5, 2], [2, 3, 3, 3, 2]])
-@pytest.mark.parametrize("J", [1, 2, 4])
-def test_equal_clients_shrink_to_the_prior_and_keep_their_outputs(sizes, J):
-    """Also if their neurons come in another order. A client alone is left with half of its hidden weights."""
-    net = random_nets(sizes, 1, scale=3.0)[0]
-    draw, inputs = np.random.default_rng(J), torch.randn(6, sizes[0], dtype=torch.float64)
-    others = [permuted(net, [draw.permutation(n).tolist() for n in sizes[1:-1]]) for _ in range(J - 1)]
-    found, _ = matched([net, *others], [[2, 3]] * J, gamma=1.0)
-    assert [len(bias) for _, bias in found] == sizes[1:]
-    close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
 
 
 # -- clients that are absent ---------------------------------------------------------------------------------

@@ -1,11 +1,9 @@
-"""FedWAvg: the hand-computed round, what counts as forgotten, state of clients that are not drawn, the engine."""
+"""FedWAvg: the hand-computed round, what counts as forgotten, state of clients that are not drawn."""
 
 from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.algorithms import fedwavg
 from fairfl.algorithms.interface import Federation
@@ -81,24 +79,3 @@ def test_clients_that_are_not_drawn_keep_their_bits():
     for name in state:
         assert torch.equal(state[name][0], after[name][0])
     assert after["forgotten"][1].tolist() == [False, True]
-
-
-CHECKS = st.lists(
-    st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=4, max_size=4), min_size=1, max_size=5
-)
-
-
-@settings(max_examples=40)
-@given(CHECKS, st.sampled_from(["count", "scaled"]))
-def test_forgettable_against_the_history_of_each_sample(rounds, mode):
-    """Two clients of 4 and 3 samples; each round has their bits at x and at x_k."""
-    n = vector(4, 3)
-    history = torch.tensor(rounds, dtype=torch.int8)  # [rounds, client and check, sample]
-    history[:, 2:, 3] = -1
-    w, _ = played(n, [(r[::2], r[1::2]) for r in history], mode=mode)
-    s = []
-    for k, samples in enumerate((4, 3)):
-        own = history[:, 2 * k : 2 * k + 2, :samples].flatten(0, 1)  # [checks, samples]
-        s.append(sum(("1" not in path) or ("10" in path) for path in ("".join(map(str, c.tolist())) for c in own.T)))
-    expected = vector(*s) + (1 if mode == "count" else n)
-    close(w, expected / expected.sum(), 1e-12)

@@ -1,4 +1,4 @@
-"""lp-proj: the hand-computed round of both norms, P, first models, limits, the engine against a plain loop."""
+"""lp-proj: the hand-computed round of both norms, the server's mean, the engine against a plain loop."""
 
 from dataclasses import fields
 
@@ -70,21 +70,7 @@ def test_example(row, p, th, o, omega):
     close(state["omega"], omega)
 
 
-# -- P and the first models --------------------------------------------------------------------------------
-
-
 # -- limits ------------------------------------------------------------------------------------------------
-
-
-def test_repeats_move_o_within_a_round(row):
-    state, _ = rounds(1, repeats=3)
-    th, o, P = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64), vector(0.6, 0.8)
-    for _ in range(3):
-        for _ in range(STEPS):
-            th = th - ETA * (CURVATURES * (th - CENTRES) + (th @ P - o)[:, None] * P)
-        o = o - 0.1 * (o - th @ P)
-    close(state["th"], th, 1e-12)
-    close(state["omega"], o.mean()[None], 1e-12)
 
 
 def test_how_the_server_averages(row):
@@ -92,9 +78,6 @@ def test_how_the_server_averages(row):
     close(state["omega"], 0.5 * (0.25 * plain["o"][0] + 0.75 * plain["o"][1]), 1e-12)
     again, _ = rounds(1, state=state, b=0.5)
     close(again["omega"], 0.5 * state["omega"] + 0.5 * again["o"].mean(0), 1e-12)
-
-
-# -- what it refuses ---------------------------------------------------------------------------------------
 
 
 # -- the engine --------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""PFNM: the specification's nets, limits, what may not matter, and the engine."""
+"""PFNM: the specification's nets, what may not matter, and the engine."""
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,8 +15,6 @@ from tests.unit.algorithms.perceptrons import (
     federation,
     flat,
     loss,
-    outputs,
-    permuted,
     random_nets,
     received,
     reports,
@@ -39,13 +36,6 @@ def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):
     return unpadded(model[0], state["wide"].tolist()), model[0]
 
 
-def shrunk(net, J):
-    """J equal clients: the outgoing weights of the last hidden layer have shares that sum to 1."""
-    *hidden, (weight, bias) = net
-    found = [(J * w / (J + 1), (J * b + 0.1) / (J + 1)) for w, b in hidden]
-    return [*found, (weight / 2, (bias + 0.1) / 2)]
-
-
 # -- the global net ------------------------------------------------------------------------------------------
 def test_example():
     net, _ = deployed(EXAMPLE, [[3], [7]], {"sweeps": 0})
@@ -61,18 +51,6 @@ def test_variances_of_the_example():
     close(bias, [(0.3 / 0.5 + 0.01) / 4.1, (0.1 / 0.5 + 0.01) / 4.1])
     close(net[1][0], [[(0.3 * 2 + 0.7 * 1.8) / 0.5 / 2.1, (0.3 * 1 + 0.7 * 1.2) / 0.5 / 2.1]])
     close(net[1][1], [(0.08 / 0.5 + 0.01) / 2.1])
-
-
-@pytest.mark.parametrize("sizes", [[3, 4, 2], [3, 4, 5, 2], [2, 3, 3, 3, 2]])
-@pytest.mark.parametrize("J", [1, 2, 4])
-def test_equal_clients_shrink_to_the_prior_and_nothing_else(sizes, J):
-    """Also if their neurons come in another order: the same function."""
-    net = random_nets(sizes, 1, scale=3.0)[0]
-    draw, inputs = np.random.default_rng(J), torch.randn(6, sizes[0], dtype=torch.float64)
-    others = [permuted(net, [draw.permutation(n).tolist() for n in sizes[1:-1]]) for _ in range(J - 1)]
-    found, _ = deployed([net, *others], [[2, 3]] * J)
-    assert [len(bias) for _, bias in found] == sizes[1:]
-    close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
 
 
 def test_weights_to_a_class_that_a_client_lacks_do_not_count():
@@ -115,6 +93,3 @@ def test_in_the_engine_clients_train_alone_and_the_matched_net_is_evaluated(back
     net = unpadded(run.evaluation_models().models[0], wide)
     for k in range(3):
         close(history[-1]["loss_test"][k], loss(net, *run.clients.parts["test"].of(k)), 1e-12)
-
-
-# -- what is refused -----------------------------------------------------------------------------------------

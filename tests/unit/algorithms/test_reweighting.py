@@ -1,11 +1,9 @@
-"""Algorithms that weigh clients by their losses: hand-computed rounds of the toy, promises, gradients of objectives."""
+"""Algorithms that weigh clients by their losses: hand-computed rounds of the toy, gradients of objectives."""
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, weights
+from tests.unit.algorithms.reweighting import gradient_at_zero
 from tests.unit.algorithms.toy import SAMPLES, G, close, reports, step
 
 P = SAMPLES / SAMPLES.sum()
@@ -25,17 +23,6 @@ EXAMPLES = [
     ("term", {"alpha": 0.5}, [0.175900, 0.451720, 0.372380], [0.861040, -2.061040]),
     ("vred", {"beta": 0.1}, [0.218750, 0.487500, 0.293750], [0.887500, -2.087500]),
 ]
-PROMISES = {
-    "fedeba": {
-        "tau": st.floats(0.01, 100),
-        "prior": st.sampled_from(["uniform", "size"]),
-        "weight_loss": st.just("before"),
-    },
-    "gifair": {"bound_share": st.floats(0, 1)},
-    "semi_vred": {"beta": st.floats(0, 2)},
-    "term": {"alpha": st.floats(-2, 2)},
-    "vred": {"beta": st.floats(0, 2)},
-}
 # (algorithm, hyper-parameters, what it minimises, of the clients' losses)
 OBJECTIVES = [
     ("gifair", {"lambda": 0.05}, lambda F: P @ F + 0.05 * torch.pdist(F[:, None], p=1).sum()),
@@ -57,40 +44,6 @@ def test_sizes_are_those_of_the_clients_of_the_round(name):
     close(step(name, reports(ids=(0, 1)))[1], [1 / 3, 2 / 3])
 
 
-@pytest.mark.parametrize("name", PROMISES)
-@settings(max_examples=40)
-@given(clients=CLIENTS, data=st.data())
-def test_promises(name, clients, data):
-    """Weights sum to 1, follow their clients when these change places, and ignore a constant on all losses."""
-    losses, samples = columns(clients)
-    given = data.draw(st.fixed_dictionaries(PROMISES[name]))
-    w = weights(name, losses, samples, **given)
-    close(w.sum(), 1.0, 1e-9)
-    turned = torch.arange(len(clients)).roll(1)
-    close(weights(name, losses[turned], samples[turned], **given), w[turned], 1e-9)
-    # A constant that floating point adds without rounding leaves ties ties.
-    rounded = (losses * 1024).round() / 1024
-    close(weights(name, rounded + 8, samples, **given), weights(name, rounded, samples, **given), 1e-9)
-
-
 @pytest.mark.parametrize(("name", "given", "objective"), OBJECTIVES)
 def test_weights_are_the_gradient_of_the_objective(name, given, objective):
     close(step(name, **given)[1] @ G, gradient_at_zero(objective), 1e-7)
-
-
-@pytest.mark.parametrize(("name", "bound"), [("vred", 0.8), ("semi_vred", 2.285714)])
-def test_bound_of_beta_for_positive_weights(name, bound):
-    """1 / (2 (Fbar - min F)) and 1 / (2 ebar). Beyond it the negative weights stay."""
-    for beta in (0.999 * bound, 1.001 * bound):
-        w = step(name, beta=beta)[1]
-        assert bool((w > 0).all()) is (beta < bound)
-        close(w.sum(), 1.0, 1e-12)
-
-
-@pytest.mark.parametrize("name", ["vred", "semi_vred"])
-@settings(max_examples=40)
-@given(CLIENTS, st.floats(0.1, 10))
-def test_scaling_losses_is_scaling_beta(name, clients, c):
-    losses, samples = columns(clients)
-    scaled = weights(name, c * losses, samples, beta=0.1)
-    close(scaled, weights(name, losses, samples, beta=0.1 * c), 1e-9)

@@ -1,13 +1,9 @@
-"""TERM: hand-computed examples, limiting cases, agreement with the objective's gradient."""
+"""TERM: the moving average by hand, huge tilts."""
 
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.algorithms.reweighting import CLIENTS, columns, weights
-from tests.unit.algorithms.toy import SAMPLES, F, close, reports, start, step
-
-P = SAMPLES / SAMPLES.sum()
+from tests.unit.algorithms.reweighting import weights
+from tests.unit.algorithms.toy import SAMPLES, F, close, reports, start
 
 
 def test_example_of_the_moving_average():
@@ -40,24 +36,3 @@ def test_the_moving_average_does_not_overflow_for_negative_tilts():
 def test_huge_tilt_follows_the_largest_losses_shared_by_size():
     tied = torch.tensor([2.0, 2.0, 0.5], dtype=torch.float64)
     close(weights("term", tied, SAMPLES, alpha=1e5), [1 / 3, 2 / 3, 0.0])
-
-
-def test_negative_tilt_favours_small_losses():
-    w = step("term", alpha=-0.5)[1] / P
-    assert w[0] > w[1] > w[2]
-
-
-def test_equal_sizes_give_the_softmax_of_losses_over_a_temperature():
-    """FedEBA's weights for the losses of the received model, tau = 1 / alpha."""
-    tau = 0.4
-    close(weights("term", F, torch.ones_like(F), alpha=1 / tau), (F / tau).softmax(0), 1e-12)
-
-
-@settings(max_examples=40)
-@given(CLIENTS, st.floats(-50, 50))
-def test_weights_are_not_negative_and_rise_with_the_tilted_loss(clients, alpha):
-    losses, samples = columns(clients)
-    w = weights("term", losses, samples, alpha=alpha)
-    assert (w >= 0).all()
-    ratio = (w / samples)[(alpha * losses).argsort()]
-    assert (ratio.diff() >= -1e-12).all()

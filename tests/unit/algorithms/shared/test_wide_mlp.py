@@ -1,39 +1,17 @@
-"""Narrow perceptrons in a wide one: where their numbers are, and that nobody can tell the difference."""
+"""Narrow perceptrons in a wide one: they train alike, first nets, units extracted."""
 
 import pytest
 import torch
 
-from fairfl import models
 from fairfl.algorithms.interface import Federation, Plan
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.simulation import flat_parameters
 from fairfl.simulation.simulation import Simulation
-from tests.unit.algorithms.perceptrons import flat, outputs, random_nets
+from tests.unit.algorithms.perceptrons import flat, random_nets
 from tests.unit.algorithms.toy import close
 from tests.unit.simulation.federations import image_clients, spec_of, work_of
 
 WIDE, NARROW = [4, 7, 6, 3], [4, 3, 2, 3]
 STATE = {"wide": torch.tensor(WIDE), "narrow": torch.tensor(NARROW)}
-
-
-def wide_model():
-    return models.build({"name": "mlp", "hidden": WIDE[1:-1]}, (1, 2, 2), 3).double()
-
-
-def test_layers_are_those_of_the_model():
-    model = wide_model()
-    x = flat_parameters.flatten(model)
-    found = [tensor for pair in wide_mlp.layers(x, WIDE) for tensor in pair]
-    assert all(torch.equal(a, b) for a, b in zip(found, model.parameters(), strict=True))
-    stack = wide_mlp.layers(torch.stack([x, x]), WIDE)
-    assert stack[1][0].shape == (2, 6, 7) and torch.equal(stack[1][0][1], found[2])
-
-
-def test_a_padded_net_is_the_same_function():
-    net = random_nets(NARROW, 1)[0]
-    model, inputs = wide_model(), torch.randn(5, 1, 2, 2, dtype=torch.float64)
-    flat_parameters.bind(model, flat([net], STATE)[0])
-    close(model(inputs), outputs(net, inputs.flatten(1)), 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +75,3 @@ def test_a_net_is_flattened_and_its_own_units_extracted():
         layers, net, [[0, 1, 2, 3], [2, 0, 1], [1, 0]], [[2, 0, 1], [1, 0], [0, 1, 2]], strict=True
     ):
         assert torch.equal(weight, w[here][:, below]) and torch.equal(bias, b[here])
-
-
-def test_inputs_move_to_other_units():
-    weight = torch.tensor([[[1.0, 2.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0]]])
-    expected = [[[2.0, 0.0, 0.0, 1.0], [4.0, 0.0, 0.0, 3.0]]]
-    close(wide_mlp.move_inputs(weight, torch.tensor([[3, 0]])), expected)
