@@ -12,7 +12,8 @@ ENVIRONMENTS = {"table", "tabular", "minipage"}
 COMMANDS = set(
     """
     begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth
-    textheight totalheight resizebox ifdim width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf
+    textheight totalheight resizebox ifdim width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn
+    textbf
     textsuperscript textbackslash
     textasciitilde textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd
     circ ast Vert vert nabla frac sqrt max min log exp mbox mathrm mathbf mathcal bar hat tilde left right quad ll gg
