@@ -7,9 +7,9 @@ spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.reporting.tables.beside import pages  # here: the planner must not import pandas
+    from fairfl.reporting.tables.beside import texts_of  # here: the planner must not import pandas
 
-    summary.write("beside", argv, lambda workload, args: pages(workload, args.results))
+    summary.write("beside", argv, lambda workload, args: texts_of(workload, args.results))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,21 @@ def printed_spread(value: float, unit: str, digits: int) -> str:
     return printed(value, unit, digits).removeprefix("+")
 
 
+def printed_cell(
+    value: float | None,
+    unit: str,
+    digits: int,
+    spread: float | None = None,
+    endless: str = "∞",
+    missing: str = "",
+) -> str:
+    """A cell as all tables, pages and reports print it: '81.2 ± 0.4'; `endless` for infinity, `missing` for none."""
+    if value is None:
+        return missing
+    text = printed(value, unit, digits) if math.isfinite(value) else endless
+    return text if spread is None else f"{text} ± {printed_spread(spread, unit, digits)}"
+
+
 def half_unit(value: float, unit: str, digits: int) -> float:
     """Half a unit of the last printed digit of a number, what rounding alone can make."""
     if unit not in _SIGNIFICANT or value == 0:

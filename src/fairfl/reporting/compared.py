@@ -1,7 +1,6 @@
 """The lines of comparison.csv where the paper's layout has them: what the page and the tables beside the paper show."""
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from fairfl.experiments.explanations import family
@@ -9,7 +8,7 @@ from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.judgement.units import printed, printed_spread
+from fairfl.judgement.units import printed_cell, printed_spread
 from fairfl.reporting.grid import Grid, Place, grids_of
 from fairfl.reporting.inputs import Row, rows_of
 
@@ -49,28 +48,21 @@ class Compared:
         return grids + (grids_of(plain, rows, more) if more else [])
 
 
-def cell_view(line: ComparisonLine, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
+def cell_view(line: ComparisonLine, digits: int, endless_here: str, endless_there: str) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
-    unit, ran, several = line.unit, line.seeds > 0, line.seeds > 1
+    unit, ran = line.unit, line.seeds > 0
     theirs_diverged = line.reported_note.startswith(DIVERGED) and line.verdict != "not reported"
+    spreads = (line.ours_std if line.seeds > 1 else None, line.reported_spread)
+    ours_std, reported_std = ("" if spread is None else printed_spread(spread, unit, digits) for spread in spreads)
     return {
-        "ours": _shown(line.ours, unit, digits, endless_here) or DIVERGED * ran,
-        "ours_std": _shown(line.ours_std, unit, digits, write=printed_spread) if several else "",
+        "ours": printed_cell(line.ours, unit, digits, endless=endless_here, missing=DIVERGED * ran),
+        "ours_std": ours_std,
         "few": f"{line.seeds} of {line.reported_seeds} seeds" if line.fewer_seeds else "",
-        "reported": _shown(line.reported, unit, digits, endless_there) or DIVERGED * theirs_diverged,
-        "reported_std": _shown(line.reported_spread, unit, digits, write=printed_spread),
+        "reported": printed_cell(
+            line.reported, unit, digits, endless=endless_there, missing=DIVERGED * theirs_diverged
+        ),
+        "reported_std": reported_std,
         "verdict": line.verdict,
-        "distance": "" if line.difference is None else f"{line.difference:+.3g}, limit {line.limit or 0:.3g}",
-        "note": "; ".join(filter(None, (line.reported_note, line.note))),
         "reported_marks": [],
         "contradiction": line.contradiction,
-        "anchor": anchor,
     }
-
-
-def _shown(
-    value: float | None, unit: str, digits: int, endless: str = "", write: Callable[[float, str, int], str] = printed
-) -> str:
-    if value is None:
-        return ""
-    return write(value, unit, digits) if math.isfinite(value) else endless

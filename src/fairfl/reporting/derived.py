@@ -23,7 +23,7 @@ import jinja2
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import digits_of, metric_of
+from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
 from fairfl.judgement.measurements import (
     DIFFER,
     INCONCLUSIVE,
@@ -35,7 +35,7 @@ from fairfl.judgement.measurements import (
     measurements,
 )
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.judgement.units import printed
+from fairfl.judgement.units import printed_cell
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
 from fairfl.reporting.headlines import claims_text, share
@@ -265,7 +265,6 @@ class Said:
         return plain(Variant.from_csv("", line.hyperparameters).label(title))
 
     def _shown(self, paper: str, line: ComparisonLine, side: str) -> str:
-        value = getattr(line, side)
-        if value is None:
-            return "diverged" if side == "ours" and line.verdict in RAN else "–"
-        return printed(value, line.unit, digits_of(self._all.papers[paper].metrics)(line.metric))
+        digits = digits_of(self._all.papers[paper].metrics)(line.metric)
+        missing = DIVERGED if side == "ours" and line.verdict in RAN else "–"
+        return printed_cell(getattr(line, side), line.unit, digits, missing=missing)

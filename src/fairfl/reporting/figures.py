@@ -19,7 +19,6 @@ from fairfl.experiments.plugins import names
 from fairfl.reporting import formulas, margins, style
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import SOURCES, Inputs, NothingRun, labels
-from fairfl.reporting.notes import note, stand_ins
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check, nearest
@@ -89,7 +88,7 @@ def _head(inputs: Inputs, figure: Figure, titles: dict[str, str]) -> str:
     """What nobody may miss: that the figure tells nothing, and stand-ins, unless titles of panels name them."""
     drawn = {axes.get_title("left") for axes in figure.axes}
     titled = set(inputs.panel_titles(titles).values()) <= drawn
-    replaced = stand_ins(facts.data for facts in inputs.spec.settings.values())
+    replaced = inputs.spec.stand_in
     shown = titled or not replaced
     return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
 
@@ -105,7 +104,7 @@ def footnote(inputs: Inputs, titles: dict[str, str]) -> list[str]:
     inputs.remark("Not run", [names[setting] for setting in not_run])
     spec = spec.model_copy(update={"settings": ran})
     runs = bool({"tidy", "rounds", "model", "tuned"} & spec.files.keys())
-    scale, *made_from = note(spec, names, changes=False, drawn=inputs.drawn_of, runs=runs)
+    scale, *made_from = spec.sentences(names, spec.artifact.columns, changes=False, drawn=inputs.drawn_of, runs=runs)
     sources = [remark for remark in inputs.remarks if remark.startswith(SOURCES)]
     reading = [remark for remark in inputs.remarks if remark not in sources]
     return [f"{_name(spec)} {scale}", *reading, *made_from, *_recovered(inputs), *sources]

@@ -8,7 +8,7 @@ from fairfl.judgement.headlines import Change, Itself, changes
 from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import in_words, printed
-from fairfl.reporting.notes import data_name
+from fairfl.reporting.facts import data_name
 from fairfl.reporting.page.text import plain
 
 COLUMNS = (

@@ -24,7 +24,7 @@ from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.notes import condensed, grouped, plural, stand_in
+from fairfl.reporting.notes import condensed, grouped, plural
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
@@ -332,7 +332,7 @@ class Inputs:
         """
         panels = {}
         for setting, name in labels(self.settings, titles).items():
-            here = stand_in(self.spec.settings[setting].data)
+            here = self.spec.settings[setting].stand_in
             substitute, _, original = here.partition(" for ")
             shown = f"here: {substitute}" if here and original in name else here
             panels[setting] = f"{name} ({shown})" if here else name

@@ -1,10 +1,7 @@
-"""Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms; and of
-artifacts that tell nothing at a scale.
-"""
+"""Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms."""
 
 from collections.abc import Iterable
 
-from fairfl.experiments.scale import Scale
 from fairfl.judgement.sources import UsedValue
 
 # Word -> superscript beside the name of a row, or beside a value. What stands in the paper has none.
@@ -22,12 +19,6 @@ def marks(words: Iterable[str]) -> str:
     """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
     known = set(words)
     return "".join(mark for word, mark in MARKS.items() if word in known)
-
-
-def telling(scale: Scale, artifact: str) -> str:
-    """'[quick: tells nothing of ...]' for the title line; '' if the scale has nothing to say of the artifact."""
-    reason = scale.tells_nothing.get(artifact)
-    return f"[{scale.scale}: tells nothing {reason}]" if reason else ""
 
 
 def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:

@@ -1,73 +1,8 @@
-"""The sentence under a table or figure: what the numbers were made from."""
+"""Words of the sentences under a table or figure: plurals, units, sources, facts that several settings share."""
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from fairfl.judgement.changes import summary
 from fairfl.judgement.units import in_words
-from fairfl.metrics.origin import origins
-from fairfl.reporting.artifact import ArtifactSpec
-
-# How papers write the data sets that have stand-ins; others are called by their ids.
-_DATA = {
-    "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cinic10": "CINIC-10", "dirty_mnist": "DirtyMNIST",
-    "emnist": "EMNIST", "fashion_mnist": "Fashion-MNIST", "femnist": "FEMNIST", "mnist": "MNIST", "reddit": "Reddit",
-    "stackoverflow": "StackOverflow", "tiny_imagenet": "Tiny-ImageNet", "yelp_imdb": "Yelp and IMDb",
-}  # fmt: skip
-
-
-def data_name(label: str) -> str:
-    """'digits (stand-in for EMNIST)' from the label 'digits (stand-in for emnist)' of data."""
-    return re.sub(
-        r"\w+(?=$| \(stand-in)|(?<=stand-in for )\w+", lambda m: _DATA.get(m[0], m[0].replace("_", " ")), label
-    )
-
-
-def stand_in(label: str) -> str:
-    """'digits for EMNIST' from the label 'digits (stand-in for emnist)'; '' if the data are the paper's."""
-    match = re.fullmatch(r"(.*) \(stand-in for (.*)\)", data_name(label))
-    return f"{match[1]} for {match[2]}" if match else ""
-
-
-def stand_ins(data: Iterable[str]) -> str:
-    """Those of the labels of several settings, each once: 'digits for EMNIST, digits for MNIST'."""
-    return ", ".join(dict.fromkeys(filter(None, map(stand_in, data))))
-
-
-def note(
-    spec: ArtifactSpec,
-    names: dict[str, str],
-    changes: bool = True,
-    replaced: bool = True,
-    drawn: Callable[[str], str] = lambda setting: "",
-    runs: bool = True,
-) -> list[str]:
-    """What an artifact was made from, in sentences: scale, data, rounds, seeds, changes; stand-ins if `replaced`.
-
-    `drawn`: the seeds of a setting that are shown, '' if those that the scale has. Without `runs` there are no rounds,
-    and of data and partition the first seed's are shown.
-    """
-    facts: dict[str, list[tuple[str, str]]] = {"data": [], "tuned": [], "calibrated": [], "changed": []}
-    timed = origins(spec.artifact.columns) == ("timed",)  # not along a whole run
-    for key, setting in spec.settings.items():
-        length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"
-        length = length if runs else "; first seed" * (setting.seeds > 1)
-        data = data_name(setting.data)
-        too = " and hyper-parameters" if setting.tuned == "all" else ""
-        fitted = f"Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
-        changed = f"Changed by the scale: {'; '.join(summary(setting.changed))}"
-        texts = {
-            "data": f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length),
-            "tuned": f"Learning rates, batch sizes{too}: what tuning chose here" * bool(setting.tuned),
-            "calibrated": fitted * bool(setting.calibrated),
-            "changed": changed * bool(changes and setting.changed),
-        }
-        for kind, text in texts.items():
-            facts[kind].append((names.get(key, key), text))
-    sentences = [f"Scale: {spec.scale}."]
-    if replaced and (instead := stand_ins(setting.data for setting in spec.settings.values())):
-        sentences.append(f"Made from a stand-in: {instead}.")
-    return sentences + [sentence for each in facts.values() for sentence in grouped(each)]
 
 
 def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:

@@ -12,12 +12,12 @@ from fairfl.experiments.config import Verdict
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import Cells, digits_of, metric_of
+from fairfl.judgement.cells import DIVERGED, Cells, digits_of, metric_of
 from fairfl.judgement.headlines import itself
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.judgement.units import printed, printed_spread
+from fairfl.judgement.units import printed_cell
 from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share_of_enough, with_itself, word_for
 from fairfl.reporting.page.text import plain
 
@@ -162,7 +162,7 @@ class Reproduction:
         if title in paper.algorithms:
             title = paper.algorithms[title].title
         sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
-        numbers = [_number(value, spread, unit, digits) for value, spread in sides]
+        numbers = [printed_cell(value, unit, digits, spread, missing=DIVERGED) for value, spread in sides]
         return [
             line.artifact,
             plain(Variant.from_csv("", line.hyperparameters).label(title)),
@@ -253,13 +253,6 @@ def _line(text: str) -> str:
     """One line, with a full stop."""
     text = " ".join(text.split())
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _number(value: float | None, spread: float | None, unit: str, digits: int) -> str:
-    if value is None:
-        return "diverged"
-    text = printed(value, unit, digits) if math.isfinite(value) else "∞"
-    return text if spread is None else f"{text} ± {printed_spread(spread, unit, digits)}"
 
 
 def _bibtex(name: str, paper: Paper) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from fairfl.jobs.beside import main
 from fairfl.judgement.comparison import VERDICTS
-from fairfl.reporting.tables.beside import pages, signs, tables_of
+from fairfl.reporting.tables.beside import signs, tables_of, texts_of
 from tests.unit.reporting import test_page
 from tests.unit.reporting.latex import faults
 
@@ -19,7 +19,7 @@ def built(tmp_path):
 def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     workload, results = built
     (name,) = tables_of(workload)
-    md, tex = pages(workload, results)
+    md, tex = texts_of(workload, results)
     assert list(faults(tex)) == []
     assert name == "demo_table1" and "| Dataset | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
     assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md

@@ -8,12 +8,14 @@ import yaml
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
+from fairfl.reporting.facts import Facts
 from fairfl.reporting.tables.markup import latex_page, latex_table
 from fairfl.reporting.tables.table import table
 from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
 from tests.unit.reporting.test_table import TEX
 
 ROOT = Path(__file__).parents[3]
+FACTS = Facts(scale="quick", settings={})
 
 
 @cache
@@ -60,7 +62,7 @@ def test_what_would_not_compile_is_seen(old, new, says):
 
 def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
     tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], [["FedAvg", "1" * 150]], set(), "lr")
-    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], "", "", [tabular], "")
+    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], FACTS, [tabular], "")
     assert list(faults(text)) == [] and r"\usepackage{booktabs, graphicx}" in text
     assert r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}" in text
 
@@ -68,11 +70,11 @@ def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
 def test_what_no_page_holds_is_several_floats() -> None:
     lines = [["FedAvg", "1"]] * 30
     tabulars = [latex_table(["Algorithm"], [[(name, 1)]], lines, set(), "lr") for name in ("mean", "variance")]
-    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], "", "", tabulars, "A note.")
+    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], FACTS, tabulars, "A note.")
     assert list(faults(text)) == []
     assert text.count(r"\begin{table}") == 2 and text.count("A note.") == 1 and "part 2 of 2" in text
     assert r"\label{tab:eagle-table1-beside}" in text and r"\label{tab:eagle-table1-beside-2}" in text
-    short = latex_page("eagle", "t", workload().known["eagle_table1"][2], "", "", [tabulars[0]], "A note.")
+    short = latex_page("eagle", "t", workload().known["eagle_table1"][2], FACTS, [tabulars[0]], "A note.")
     assert short.count(r"\begin{table}") == 1 and "part" not in short
 
 
@@ -87,7 +89,7 @@ def test_latex_compiles_every_table(tmp_path):
     assert complaints(tmp_path, whole.removeprefix("% A whole document: ")) == ""
     endless = latex_table(["Algorithm"], [[("mean", 1)]], [["FedAvg" * 30, "1"]] * 200, set(), "lr")
     artifact = workload().known["eagle_table1"][2]
-    (tmp_path / "endless.tex").write_text(latex_page("eagle", "t", artifact, "", "", [endless], "A long note. " * 500))
+    (tmp_path / "endless.tex").write_text(latex_page("eagle", "t", artifact, FACTS, [endless], "A long note. " * 500))
     assert compiled(tmp_path, [tmp_path / "endless.tex"]) == ""
     (tmp_path / "broken.tex").write_text(TEX.replace(r"\textbf{0.62}", r"\textbf{0.62", 1))
     assert compiled(tmp_path, [tmp_path / "broken.tex"])

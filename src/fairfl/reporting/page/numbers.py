@@ -1,7 +1,6 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -57,7 +56,7 @@ def table_views(
     for place, line in numbers.placed.items():
         limits = [endless(line.metric, number) for number in rounds[line.setting]]
         full, metric = recorded.get(line.place), metric_of(paper.metrics, line.metric)
-        cells[place] = cell_view(line, digits(line.metric), "", *limits)
+        cells[place] = cell_view(line, digits(line.metric), *limits)
         cells[place] |= details.add(line, readable(place[1].label), metric, over, full)
         cells[place]["recorded"] = recorded_view(full, digits(line.metric), limits[1])
         if full and (full.ours, full.verdict) == (line.ours, line.verdict):
@@ -154,7 +153,7 @@ def recorded_view(line: ComparisonLine | None, digits: int, endless_there: str) 
     """The number that is recorded at the papers' own scale, and its verdict; None if there is none."""
     if line is None:
         return None
-    view = cell_view(replace(line, reported_note="", note=""), digits, "", endless_there, endless_there)
+    view = cell_view(line, digits, endless_there, endless_there)
     return {key: view[key] for key in ("ours", "ours_std", "verdict", "few")}
 
 
@@ -182,7 +181,7 @@ def contradictions_view(lines: list[ComparisonLine], metrics: dict[str, Metric])
     views = []
     for line in lines:
         if line.contradiction:
-            cell = cell_view(line, digits(line.metric), "", "", "∞")
+            cell = cell_view(line, digits(line.metric), "", "∞")
             described = metric_of(metrics, line.metric)
             views.append({
                 "artifact": line.artifact,

@@ -82,7 +82,7 @@ def farthest(
         artifact = paper.artifacts[line.artifact.partition("_")[2]]
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
         row = next((row.label for row in rows_of(artifact, titles) if row.variant == variant), "")
-        cell = cell_view(line, digits_of(paper.metrics)(line.metric), "", "∞", "∞")
+        cell = cell_view(line, digits_of(paper.metrics)(line.metric), "∞", "∞")
         apart, limit = math.inf if line.difference is None else abs(line.difference), line.limit
         views.append({
             "artifact": line.artifact,

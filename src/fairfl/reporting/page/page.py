@@ -18,7 +18,7 @@ from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import said
 from fairfl.judgement.cells import metric_of
-from fairfl.judgement.changes import changed_by_scale, original, summary
+from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import Count, count, readings_and_own
 from fairfl.judgement.order import OrderLine, order_lines
@@ -26,9 +26,10 @@ from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, ran
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
+from fairfl.reporting.facts import Facts, facts_of
 from fairfl.reporting.headlines import COLUMNS, lines_of
-from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
-from fairfl.reporting.notes import condensed, stand_ins
+from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
+from fairfl.reporting.notes import condensed
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from, runs_of
@@ -163,7 +164,7 @@ def artifact_view(
         setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
         for setting in dict.fromkeys(line.setting for line in lines)
     }
-    settings = [setting_fact(workload, setting) for setting in artifact.settings]
+    facts = facts_of(workload, name)
     best = numbers_counted(count(summaries.best))
     runs = {run for line in lines for run in runs_of(line)}
     return {
@@ -171,15 +172,13 @@ def artifact_view(
         "paper": paper,
         "spec": artifact,
         "path": f"{paper}/{key}",
-        "telling": telling(workload.scale, name),
-        "stand_in": stand_ins(fact["data"] for fact in settings),
-        "only_stand_ins": bool(settings) and all(fact["stand_in"] for fact in settings),
+        "facts": facts,
+        "only_stand_ins": bool(facts.settings) and all(fact.stand_in for fact in facts.settings.values()),
         "links": links,
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "failed": "",
         "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
-        "settings": settings,
         "arithmetic": said(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
         "sources": condensed(source for run, (source, _) in made["data_of"].items() if run in runs),
         "partitions": list(
@@ -195,31 +194,16 @@ def artifact_view(
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
         "orders": [order_view(order, source) for order in summaries.orders],
-        "search": " ".join(searched(name, source, artifact, settings, summaries)).lower(),
+        "search": " ".join(searched(name, source, artifact, facts, summaries)).lower(),
     }
 
 
-def setting_fact(workload: Workload, name: str) -> dict[str, Any]:
-    """Where a setting of an artifact departs from the paper's."""
-    data = workload.settings[name].data
-    changes = changed_by_scale(workload, name)
-    return {
-        "name": name,
-        "data": data.label,
-        "stand_in": data.stands_in_for is not None,
-        "changes": len(changes),
-        "changed": "; ".join(summary(changes)),
-    }
-
-
-def searched(
-    name: str, paper: Paper, artifact: Artifact, settings: list[dict[str, Any]], summaries: Summaries
-) -> Iterator[str]:
+def searched(name: str, paper: Paper, artifact: Artifact, facts: Facts, summaries: Summaries) -> Iterator[str]:
     """What an artifact is found by: caption, algorithms, settings and their data, metrics, claims."""
     yield from (name.replace("_", " "), name, paper.called, readable(artifact.title), readable(artifact.caption))
     for key in dict.fromkeys(row.algorithm for row in artifact.rows):
         yield from (key, readable(paper.algorithms[key].title) if key in paper.algorithms else "")
-    yield from (text for fact in settings for text in (fact["name"], fact["data"]))
+    yield from (text for key, fact in facts.settings.items() for text in (key, fact.data))
     described = (metric_of(paper.metrics, column) for column in artifact.columns)
     for metric in filter(None, described):
         yield from (readable(metric.name), readable(metric.meaning), in_words(metric.unit))

@@ -1,6 +1,6 @@
 """Tables beside the paper's: 'ours / the paper's' in each cell of the paper's own layout, with the verdict's sign."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
@@ -11,11 +11,12 @@ from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
+from fairfl.reporting.facts import facts_of
 from fairfl.reporting.grid import Place
-from fairfl.reporting.marks import legend, telling
-from fairfl.reporting.notes import stand_ins, units
-from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, latex_page, markdown_page
-from fairfl.reporting.tables.writing import Names, tabular
+from fairfl.reporting.marks import legend
+from fairfl.reporting.notes import units
+from fairfl.reporting.tables.markup import Markup, pages
+from fairfl.reporting.tables.writing import Names, tabulars
 
 _LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
 _NONE = "–"
@@ -26,7 +27,7 @@ def tables_of(workload: Workload) -> dict[str, tuple[str, str, Artifact]]:
     return {name: entry for name, entry in workload.artifacts.items() if entry[2].kind == "table"}
 
 
-def pages(workload: Workload, results: Path) -> list[str]:
+def texts_of(workload: Workload, results: Path) -> list[str]:
     """Markdown and LaTeX of each of `tables_of`, in turn."""
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     texts: list[str] = []
@@ -37,53 +38,42 @@ def pages(workload: Workload, results: Path) -> list[str]:
 
 def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[ComparisonLine]) -> tuple[str, str]:
     """(Markdown, LaTeX) of one table."""
-    source, settings = workload.papers[paper], workload.settings
+    source, facts = workload.papers[paper], facts_of(workload, f"{paper}_{key}")
     numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
-    lacking: list[Place] = []
+    lacking: set[Place] = set()
 
-    def written(markup: Markup) -> Callable[[Place, Place | None], str]:
-        def number(place: Place) -> tuple[str, str, str]:
-            """Ours and the paper's number, and the verdict's sign."""
-            line = numbers.placed[place]
-            ran = endless(line.metric, settings[line.setting].rounds)
-            view = cell_view(line, digits(line.metric), "", ran, "∞")
-            ours, theirs = (
-                " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
-                for side in ("ours", "reported")
-            )
-            if _NONE in (ours, theirs):
-                lacking.append(place)
-            return ours, theirs, VERDICTS[line.verdict][1] if line.verdict != "not reported" else ""
+    def number(place: Place) -> tuple[str, str, str]:
+        """Ours and the paper's number, and the verdict's sign."""
+        line = numbers.placed[place]
+        ran = endless(line.metric, facts.settings[line.setting].rounds)
+        view = cell_view(line, digits(line.metric), ran, "∞")
+        ours, theirs = (
+            " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
+            for side in ("ours", "reported")
+        )
+        if _NONE in (ours, theirs):
+            lacking.add(place)
+        return ours, theirs, VERDICTS[line.verdict][1] if line.verdict != "not reported" else ""
 
-        def cell(place: Place, behind: Place | None) -> str:
-            ours, theirs, sign = number(place)
-            if behind:
-                more = number(behind)
-                ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
-            return markup.number(f"{ours} / {theirs} {sign}".rstrip())
+    def cell(markup: Markup, place: Place, behind: Place | None) -> str:
+        ours, theirs, sign = number(place)
+        if behind:
+            more = number(behind)
+            ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
+        return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
-        return cell
-
-    names = Names(numbers.names, source.metrics, numbers.known)
-    grids = numbers.grids()
-    md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
-    verdicts = {line.verdict for line in lines}
+    texts = tabulars(numbers.grids(), Names(numbers.names, source.metrics, numbers.known), cell)
     sentences = [
-        *signs(verdicts),
+        _LEGEND,
+        *signs({line.verdict for line in lines}),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
         units((metric.name, line.unit) for line in lines if (metric := metric_of(source.metrics, line.metric))),
-        f"Scale: {workload.scale.scale}.",
+        f"Scale: {facts.scale}.",
     ]
-    note = " ".join(filter(None, sentences))
-    stand_in = stand_ins(settings[name].data.label for name in artifact.settings)
-    beside = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
-    said = telling(workload.scale, f"{paper}_{key}"), stand_in
-    return (
-        markdown_page(beside, *said, md, f"{_LEGEND} {note}"),
-        latex_page(paper, f"{key}.beside", beside, *said, tex, f"{_LEGEND} {note}"),
-    )
+    titled = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
+    return pages(paper, f"{key}.beside", titled, facts, texts, " ".join(filter(None, sentences)))
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

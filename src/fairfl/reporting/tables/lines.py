@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 
 from fairfl.judgement.cells import NO_VARIANT, Cell
-from fairfl.judgement.units import endless, printed, printed_spread
+from fairfl.judgement.units import endless, printed, printed_cell, printed_spread
 from fairfl.metrics.origin import origin
 from fairfl.reporting.formulas import literal
 from fairfl.reporting.inputs import Inputs, Row
@@ -35,9 +35,8 @@ class Entry:
 
     def number(self, digits: int) -> str:
         """'0.152', '> 300', 'diverged', '–' or 'not run'."""
-        if self.ours.mean is None:
-            return DIVERGED if self.ours.diverged else self.missing
-        return printed(self.ours.mean, self.ours.unit, digits) if math.isfinite(self.ours.mean) else self.endless
+        missing = DIVERGED if self.ours.diverged else self.missing
+        return printed_cell(self.ours.mean, self.ours.unit, digits, endless=self.endless, missing=missing)
 
     def beside(self, digits: int, mark: str = "") -> str:
         """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none.

@@ -9,6 +9,7 @@ from itertools import groupby
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import GREEK, latex_symbol
 from fairfl.reporting import formulas
+from fairfl.reporting.facts import Facts
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import MARKS
 
@@ -34,10 +35,10 @@ def markdown_table(corner: list[str], header: Header, body: list[list[str]], rul
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [[*corner, *lines[0]], marks, *more, *body])
 
 
-def markdown_page(artifact: SelectedArtifact, telling: str, stand_in: str, tables: list[str], note_text: str) -> str:
+def markdown_page(artifact: SelectedArtifact, facts: Facts, tables: list[str], note_text: str) -> str:
     """The title line, with the mark of what tells nothing and what stood in for the paper's data; tables; note."""
-    said = (telling, f"Stand-in: {stand_in}." if stand_in else "")
-    head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, filter(None, said))])
+    title = [facts.telling] * bool(facts.telling) + [f"Stand-in: {facts.stand_in}."] * bool(facts.stand_in)
+    head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, title)])
     return "\n\n".join(part for part in (head, *tables, markdown(note_text)) if part) + "\n"
 
 
@@ -184,20 +185,20 @@ def _as_high_as_page(parts: list[str]) -> list[str]:
 
 
 def latex_page(
-    paper: str, key: str, artifact: SelectedArtifact, telling: str, stand_in: str, tabulars: list[str], note_text: str
+    paper: str, key: str, artifact: SelectedArtifact, facts: Facts, tabulars: list[str], note_text: str
 ) -> str:
     """A float to \\input, or one for each tabular if a page cannot hold all. LaTeX numbers it itself: what the paper
     calls it stands behind its caption.
     """
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
-    title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), telling) if part)
-    facts = f"{paper}, {artifact.title}" + f"; stand-in: {stand_in}" * bool(stand_in)
+    title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), facts.telling) if part)
+    called = f"{paper}, {artifact.title}" + f"; stand-in: {facts.stand_in}" * bool(facts.stand_in)
     packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
     floats = [[tabular] for tabular in tabulars] if sum(map(height, tabulars)) > PAGE else [tabulars]
     for number, inside in enumerate(floats, start=1):
-        part = f"{facts}; part {number} of {len(floats)}" if floats[1:] else facts
+        part = f"{called}; part {number} of {len(floats)}" if floats[1:] else called
         text += [
             "\\begin{table}[htbp]",
             "\\centering\\small",
@@ -232,3 +233,13 @@ def _number(text: str) -> str:
 
 MARKDOWN = Markup(markdown, markdown, "**%s**", lambda row: markdown(row.label), markdown_table)
 LATEX = Markup(latex, _number, r"\textbf{%s}", latex_row, latex_table)
+
+
+def pages(
+    paper: str, key: str, artifact: SelectedArtifact, facts: Facts, tables: dict[Markup, list[str]], note: str
+) -> tuple[str, str]:
+    """(Markdown, LaTeX) of an artifact's tables with title, caption and note."""
+    return (
+        markdown_page(artifact, facts, tables[MARKDOWN], note),
+        latex_page(paper, key, artifact, facts, tables[LATEX], note),
+    )

@@ -9,7 +9,6 @@ words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 
@@ -21,7 +20,7 @@ from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
-from fairfl.reporting.notes import grouped, note, stand_ins, units
+from fairfl.reporting.notes import grouped, units
 from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
     LATEX,
@@ -29,11 +28,10 @@ from fairfl.reporting.tables.markup import (
     Markup,
     latex,
     latex_key,
-    latex_page,
     markdown,
-    markdown_page,
+    pages,
 )
-from fairfl.reporting.tables.writing import BAR, Config, Names, tabular, with_words
+from fairfl.reporting.tables.writing import BAR, Config, Names, tabulars, with_words
 from fairfl.runtime.validation import check
 
 CSV_COLUMNS = (
@@ -113,8 +111,8 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     if "row" not in axes and any(owner(metric) != "setting" for metric in artifact.columns):  # no other place names it
         inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
     reported = [entry.reported for entry in entries.values()]
-    texts = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
-    notes = {text: number for number, text in enumerate(texts, 1)}
+    remarked = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
+    notes = {text: number for number, text in enumerate(remarked, 1)}
 
     def printed(markup: Markup, place: Place, behind: Place | None) -> str:
         setting, row, metric = place
@@ -131,25 +129,14 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
 
     heads = Names(config.labels, metrics, {row: entry.words for row, entry in known.items()})
-    md, tex = (
-        [tabular(grid, heads, markup, partial(printed, markup)) for grid in grids] for markup in (MARKDOWN, LATEX)
-    )
+    texts = tabulars(grids, heads, printed)
     used = {word for line in lines for word in known.get(line.row, Known("")).words}
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
     measured = units((metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds)
-    made_from = note(spec, names, replaced=False)  # the title line names stand-ins
+    made_from = spec.sentences(names, artifact.columns, replaced=False)  # the title line names stand-ins
     note_text = " ".join(filter(None, [*explained, measured, *made_from, *unprinted, *inputs.remarks]))
-    return csv(inputs, lines, known), *_pages(spec, md, tex, note_text)
-
-
-def _pages(spec: ArtifactSpec, md: list[str], tex: list[str], note_text: str) -> tuple[str, str]:
-    """(Markdown, LaTeX) of tables with their title, caption and note."""
-    artifact, stand_in = spec.artifact, stand_ins(setting.data for setting in spec.settings.values())
-    return (
-        markdown_page(artifact, spec.telling, stand_in, md, note_text),
-        latex_page(spec.paper, spec.id, artifact, spec.telling, stand_in, tex, note_text),
-    )
+    return csv(inputs, lines, known), *pages(spec.paper, spec.id, artifact, spec, texts, note_text)
 
 
 def table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -173,11 +160,11 @@ def _words(
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
     columns = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")
-    tables = (
-        MARKDOWN.table([], [[(markdown(name), 1) for name in header]], md, rules, "l" * len(header)),
-        LATEX.table([], [[(latex(name), 1) for name in header]], tex, rules, columns),
-    )
-    return _pages(spec, [tables[0]], [tables[1]], note_text)
+    tables = {
+        markup: [markup.table([], [[(markup.text(name), 1) for name in header]], body, rules, align)]
+        for markup, body, align in ((MARKDOWN, md, "l" * len(header)), (LATEX, tex, columns))
+    }
+    return pages(spec.paper, spec.id, spec.artifact, spec, tables, note_text)
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:

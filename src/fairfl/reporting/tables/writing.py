@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from fairfl.judgement.cells import metric_of
 from fairfl.reporting.grid import Grid, Head, Place, spans, title
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import marks
-from fairfl.reporting.tables.markup import Markup
+from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -119,3 +120,14 @@ def tabular(grid: Grid, names: Names, markup: Markup, cell: Callable[[Place, Pla
     words = [any(isinstance(place, str) for place in column) for column in zip(*grid.places, strict=True)]
     align = "l" * len(grid.down) + "".join("l" if text else "r" for text in words)
     return markup.table([markup.text(name) for name in grid.corner], spans(header), body, grid.rules, align)
+
+
+def tabulars(
+    grids: Sequence[Grid], names: Names, cell: Callable[[Markup, Place, Place | None], str]
+) -> dict[Markup, list[str]]:
+    """Each grid in Markdown and LaTeX."""
+
+    def texts(markup: Markup) -> list[str]:
+        return [tabular(grid, names, markup, partial(cell, markup)) for grid in grids]
+
+    return {markup: texts(markup) for markup in (MARKDOWN, LATEX)}
