@@ -11,14 +11,13 @@ the best, the one is chosen that departs from the named choices in the fewest fa
 fact that FedAvg cannot tell stays.
 """
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from fairfl.experiments.reading import laid
@@ -133,7 +132,7 @@ def table(made: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 def markdown(made: Mapping[str, Any], why: Mapping[str, str], header: list[str], lines: list[list[str]]) -> str:
     """The page of one choice: what was asked, what came out, the fit of each point."""
-    chosen = ", ".join(f"{fact} = {_text(value)}" for fact, value in made["chosen"].items()) or "as the YAML names them"
+    chosen = _chosen(made) or "as the YAML names them"
     tolerances = ", ".join(f"{metric} ± {target['tolerance']:g}" for metric, target in made["targets"].items())
     text = [
         f"# What {made['setting']} does not say",
@@ -151,8 +150,7 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str], header: list[str],
 
 def yaml_of_choice(made: Mapping[str, Any]) -> str:
     """The setting's keys with the chosen facts, as YAML for `settings` of a paper."""
-    facts = ", ".join(f"{fact} = {_text(value)}" for fact, value in made["chosen"].items())
-    changes = {**made["changes"], "unstated.fitted": facts}
+    changes = {**made["changes"], "unstated.fitted": _chosen(made)}
     setting: dict[str, Any] = {}
     for key, value in changes.items():
         setting = laid(setting, key, value)
@@ -161,9 +159,11 @@ def yaml_of_choice(made: Mapping[str, Any]) -> str:
 
 def csv_text(header: list[str], lines: list[list[str]]) -> str:
     """The fits as CSV."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([["row", *header[1:]], *lines])
-    return out.getvalue()
+    return pd.DataFrame(lines, columns=["row", *header[1:]]).to_csv(index=False, lineterminator="\n")
+
+
+def _chosen(made: Mapping[str, Any]) -> str:
+    return ", ".join(f"{fact} = {_text(value)}" for fact, value in made["chosen"].items())
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import CellOf, ClaimError, Comparison, Group, bound, nodes, parse
-from fairfl.judgement.units import half_unit, printed
+from fairfl.judgement.units import half_unit, printed, printed_cell
 from fairfl.runtime.validation import nearest
 
 # In a relation: any variant of which the paper prints the number on the left.
@@ -74,8 +74,7 @@ class _Book:
         )
 
     def _text(self, cell: Cell, metric: str) -> str:
-        numbers = [number for number in (cell.mean, cell.std) if number is not None]
-        return " ± ".join(printed(number, cell.unit, self.digits(metric)) for number in numbers)
+        return printed_cell(cell.mean, cell.unit, self.digits(metric), cell.std)
 
     # -- relations between quantities -------------------------------------------------------------
     def unrelated(self) -> Iterator[tuple[tuple[str, Key], str]]:
