@@ -159,7 +159,7 @@ def yaml_of_choice(made: Mapping[str, Any]) -> str:
 
 def csv_text(header: list[str], lines: list[list[str]]) -> str:
     """The fits as CSV."""
-    return pd.DataFrame(lines, columns=["row", *header[1:]]).to_csv(index=False, lineterminator="\n")
+    return pd.DataFrame(lines, columns=["row", *header[1:]]).to_csv(index=False)
 
 
 def _chosen(made: Mapping[str, Any]) -> str:
