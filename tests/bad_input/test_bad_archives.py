@@ -1,10 +1,8 @@
 """Raw data files: damaged, lying and hostile ones are refused by name, without a traceback and in bounded memory."""
 
-import bz2
 import contextlib
 import gzip
 import io
-import lzma
 import os
 import struct
 import tarfile
@@ -13,7 +11,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from PIL import Image
 
 from fairfl.data import checks, download, femnist, reddit
@@ -80,19 +77,14 @@ def header(name, size, kind=b"0"):
 BOMB = b"\0" * (64 * 2**20)
 TARS = [
     (b"", "damaged archive"),
-    (b"no archive at all", "damaged archive"),
     (gzip.compress(tar(member("a", b"x" * 900)))[:-20], "damaged archive"),
-    (lzma.compress(tar(member("a", b"x" * 900)))[:60], "damaged archive"),
-    (bz2.compress(tar(member("a", b"x" * 900)))[:-20], "damaged archive"),
     (tar(member("a", b"x" * 900))[:1000], "damaged archive"),
     (header("a", 2**40) + b"x" * 512, "a has 1099511627776 bytes; expected 1000 at most"),
     (header("a", -1) + b"x" * 512, "a has -1 bytes"),
     (header("@LongLink", 2**40, b"L") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
     (header("p", 2**40, b"x") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
-    (header("p", 2**40, b"g") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
     (gzip.compress(header("p", len(BOMB), b"x") + BOMB), "damaged archive (a header of 67108864 bytes)"),
     (gzip.compress(tar(member("a", BOMB))), "a has 67108864 bytes; expected 1000 at most"),
-    (tar(member("a"), member("b"), member("a")), "a is there twice"),
     (tar(member("a"), member("./a")), "a is there twice"),
     (tar(member("a\nerror: x", BOMB[:2000])), r"'a\nerror: x' has 2000 bytes"),
 ]
@@ -108,12 +100,9 @@ def test_tar_archives(tmp_path, small_files, data, words):
 
 LINKS = [
     member("wanted", kind=tarfile.SYMTYPE, linkname="/etc/passwd"),
-    member("wanted", kind=tarfile.SYMTYPE, linkname="../../secret"),
     member("wanted", kind=tarfile.LNKTYPE, linkname="../secret"),
-    member("wanted", kind=tarfile.LNKTYPE, linkname="other"),
     member("wanted", kind=tarfile.CHRTYPE, devmajor=1, devminor=5),
     member("wanted", kind=tarfile.FIFOTYPE),
-    member("wanted", kind=tarfile.DIRTYPE),
 ]
 
 
@@ -149,13 +138,10 @@ def lying(data, size):
 
 ZIPS = [
     (b"", "damaged archive"),
-    (b"PK\x03\x04", "damaged archive"),
     (zipped(a=b"x" * 100)[:-10], "damaged archive"),
-    (b"PK\x05\x06" + b"\xff" * 18, "damaged archive"),
     (zipped(b=b"x"), "has no file a"),
     (zipped(a=BOMB), "a has 67108864 bytes; expected 1000 at most"),
     (lying(zipped(a=BOMB), 100), "damaged archive"),
-    (lying(zipped(a=b"x"), 2**32 - 2), "a has 4294967294 bytes; expected 1000 at most"),
     (zipped(a=b"x" * 100).replace(b"\x08\x00", b"\x63\x00"), "damaged archive"),
 ]
 
@@ -216,8 +202,6 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
 MIRRORS = [
     ("~nobody-of-this-name/x", "missing (no such folder)"),
     ("http://[x", "no address (Invalid IPv6 URL)"),
-    ("file:///nowhere", "missing (no such folder)"),
-    ("$(touch x)", "missing (no such folder)"),
     ("a\0b", "missing"),
 ]
 
@@ -268,23 +252,15 @@ def leaf_of(user="a", x="[[" + "1.0," * 783 + "1.0]]", y="[5]", size="[1]"):
 LEAF = [
     ("[" * 100_000, "nested too deep"),
     (leaf_of(x="[[NaN]]"), "NaN is no number of JSON"),
-    (leaf_of(x="[[Infinity]]"), "Infinity is no number of JSON"),
-    (leaf_of(x="[[" + "1," * 783 + "1" + "0" * 400 + "]]"), "an image has not 784 numbers"),
     (leaf_of(x="[[" + "1," * 783 + "9" * 5000 + "]]"), "not a file of LEAF"),
-    (leaf_of(x='[["' + "1" * 784 + '"]]'), "an image has not 784 numbers"),
     (leaf_of(x="[[" + "true," * 783 + "true]]"), "an image has not 784 numbers"),
     (leaf_of(x="[[[" + "1," * 783 + "1]]]"), None),
-    (leaf_of(x="[{}]"), "an image has not 784 numbers"),
-    (leaf_of(y="[1e9]"), "a label is 1000000000.0"),
     (leaf_of(y="[true]"), "a label is True"),
-    (leaf_of(y='["5"]'), "a label is '5'"),
     (leaf_of(y='["' + "5" * 10**5 + '"]'), "a label is '5555"),
     (leaf_of(size="[2]"), "1 images and 1 labels; num_samples is 2"),
     (leaf_of(user="a\\nerror: x", y="[99]"), r"writer 'a\nerror: x': a label is 99"),
     (leaf_of().replace('"users"', '"users": [], "users"'), "'users' is given twice"),
     (leaf_of().replace('["a"]', '["a", "a"]').replace("[1]", "[1, 1]"), "writer a comes twice"),
-    (leaf_of().replace('"user_data": {', '"user_data": 3, "z": {'), "not a file of LEAF"),
-    (leaf_of().encode("utf-8") + b"\xff", "not a file of LEAF"),
 ]
 
 
@@ -303,10 +279,7 @@ REDDIT = [
     ("{", "not in LEAF's form"),
     ("[" * 10**5, "nested too deep"),
     ('{"users": ["a", "a"], "user_data": {"a": ' + PIECE + "}}", "'a' is given twice"),
-    ('{"users": [{}], "user_data": {}}', "not in LEAF's form"),
     ('{"users": null, "user_data": {}}', "not in LEAF's form"),
-    ('{"users": ["a"], "user_data": {"a": [1]}}', "not in LEAF's form"),
-    ('{"users": ["a"], "user_data": {"a": {"x": [null], "y": [null]}}}', "not in LEAF's form"),
     ('{"users": ["a"], "user_data": {"a": ' + PIECE + "}}", "a piece of 1 words with 1 targets; expected 10"),
 ]
 
@@ -321,7 +294,6 @@ def test_files_of_reddit(tmp_path, any_checksum, text, words):
 GOOD = tff_files.example(pixels=np.ones(784), label=3)
 DATABASES = [
     ([], None),
-    (["DROP TABLE examples"], "no table examples"),
     (["DROP TABLE examples", "CREATE VIEW examples AS SELECT 1"], "no table examples"),
     (
         [
@@ -331,13 +303,10 @@ DATABASES = [
         "no table client_metadata",
     ),
     (["UPDATE client_metadata SET client_id = NULL"], "user None has 1 examples; expected a name"),
-    (["UPDATE client_metadata SET num_examples = 'many'"], "has 'many' examples"),
     (["UPDATE client_metadata SET num_examples = -1"], "has -1 examples"),
     (["INSERT INTO client_metadata SELECT * FROM client_metadata"], "a user is given twice in all_train"),
     (["UPDATE examples SET serialized_example_proto = 'text'"], "is 'text'; expected bytes"),
-    (["UPDATE examples SET serialized_example_proto = NULL"], "is None; expected bytes"),
     (["UPDATE examples SET serialized_example_proto = x'ffffffffffffffffffffffff'"], "not a protocol buffer message"),
-    (["UPDATE examples SET serialized_example_proto = zeroblob(1000)"], "an example is not"),
     (["ALTER TABLE examples RENAME COLUMN client_id TO client"], "no such column: client_id"),
 ]
 
@@ -351,13 +320,3 @@ def test_databases(tmp_path, any_checksum, statements, words):
     else:
         refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="tff"), 0), "emnist_all.sqlite.lzma: ", words)
     assert names(tmp_path / "femnist") == [path.name]
-
-
-# -- any damage -----------------------------------------------------------------------------------------
-@st.composite
-def damaged(draw, data):
-    """A copy with some bytes changed, perhaps cut off."""
-    data = bytearray(data)
-    for at in draw(st.lists(st.integers(0, len(data) - 1), max_size=6)):
-        data[at] = draw(st.integers(0, 255))
-    return bytes(data[: draw(st.sampled_from([len(data), len(data), len(data) // 2, len(data) - 1]))])

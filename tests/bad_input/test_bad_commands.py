@@ -207,48 +207,26 @@ def test_every_key_of_a_spec_is_needed_and_typed(here, capsys, job):
 
 SPECS = [
     ("train", "model/name", "os", "model.name: 'os' is not one of the models; known: bert"),
-    ("train", "model", "cnn", "model: 'cnn': expected a mapping"),
     ("train", "algorithm", "../x", "algorithm: '../x' is not one of the algorithms; known: "),
-    ("train", "loss", "crossentropy", "loss: 'crossentropy' is not valid; did you mean 'cross_entropy'?"),
     ("train", "rounds", 0, "rounds: 0: expected more than 0"),
     ("train", "rounds", "2", "rounds: '2': expected a whole number"),
-    ("train", "rounds", True, "rounds: True"),
     ("train", "seed", -1, "seed: -1: expected 0 or more"),
-    ("train", "seed", 2**64, "seed: 18446744073709551616"),
-    ("train", "learning_rate", "fast", "learning_rate: 'fast': expected a number"),
     ("train", "lr_decay", {"factor": "0.5"}, "lr_decay.factor: '0.5': expected a number"),
-    ("train", "evaluated_parts", ["trian"], "evaluated_parts.0: 'trian' is not valid; did you mean 'train'?"),
     ("train", "hyperparameters", {"weighting": "sizes"}, "toy: weighting: 'sizes'"),
-    ("train", "hyperparameters", {"x": 1}, "toy: x"),
     ("train", "modifiers", {"dp": 3}, "modifiers.dp: 3: expected a mapping"),
-    ("train", "keep", "all", "keep: 'all' is not valid; known: nothing, model, path"),
-    ("train", "precision", "fp8", "precision: 'fp8'"),
-    ("optimum", "client", -1, "client: -1"),
     ("optimum", "client", 3, "there is no client 3"),
-    ("optimum", "local_optimum/flat_window", 0, "local_optimum.flat_window: 0"),
-    ("surrogate", "surrogate/method", "guess", "surrogate.method: 'guess' is not valid; known: trained, known"),
     ("surrogate", "surrogate/method", "known", "toy has no bayes_loss"),
     ("timing", "variants/0/loss", "x", "variants.0.loss: 'x'"),
-    ("timing", "rounds", -1, "rounds: -1"),
     ("partition", "partition/name", "cut", "partition.name: 'cut' is not one of the partitioners; known: "),
-    ("partition", "partition/alpha", 1, "--spec: partition.alpha"),
-    ("partition", "clients", 100, "100"),
     ("partition", "samples", 1000, "samples is 1000, the data set has only 36"),
-    ("tune", "points/0/learning_rate", "x", "points.0.learning_rate: 'x'"),
     ("tune", "metric", "los", "'los'; did you mean 'loss'"),
     ("tune", "seeds", [5], "no run of some seed"),
-    ("calibrate", "targets/loss", "x", "targets.loss: 'x'"),
-    ("calibrate", "algorithm", "eagle", "algorithm: 'eagle' is not valid; known: fedavg"),
     ("calibrate", "files/reported", {}, "no number for loss of fedavg is reported"),
-    ("tidy", "runs/0/id", 3, "runs.0.id: 3: expected a text"),
     ("tidy", "runs/0/id", "toy/other/default/seed1", "No such file"),
-    ("tidy", "reported_part", "trian", "reported_part: 'trian'"),
     ("table", "artifact/kind", "tabel", "artifact.kind: 'tabel'"),
     ("table", "files/tidy/toy", "gone.csv", "gone.csv"),
     ("figure", "artifact/plot", "x", "no plot 'x'"),
     ("prepare", "name", "digit", "--spec: name: 'digit' is not one of the data sets; did you mean 'digits'?"),
-    ("prepare", "options", {"classes": [3]}, "options.classes: "),
-    ("prepare", "seed", "0", "seed: '0': expected a whole number"),
 ]
 
 
@@ -278,15 +256,8 @@ def test_runs_that_cannot_be_read(here, capsys, name, kind):
 
 OPTIONS = [
     ("--threads", "0", "expected a whole number from 1"),
-    ("--threads", "1e9", "invalid whole value"),
-    ("--threads", "99999999999999999999", "expected a whole number from 1"),
-    ("--device", "gpu", "invalid choice: 'gpu'"),
     ("--checkpoint-seconds", "nan", "expected seconds"),
-    ("--checkpoint-seconds", "inf", "expected seconds"),
-    ("--checkpoint-seconds", "-1", "expected seconds"),
     ("--backend", "fast", "invalid choice: 'fast'"),
-    ("--inputs", "{", "--inputs: not valid JSON"),
-    ("--inputs", "[]", "--inputs: []: expected a mapping"),
     ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a mapping"),
     ("--inputs", '{"a": {"b": 3}}', "--inputs: a.b: 3: expected a text"),
     ("--inputs", '{"a": {"b": "0123"}}', "a/b: has no record (a/b)"),
@@ -310,18 +281,13 @@ def test_a_job_without_a_spec(here, capsys):
 # -- fetch ---------------------------------------------------------------------------------------------
 FETCH = [
     (["--dataset", "mnits"], "'mnits' is not one of the data sets; did you mean 'mnist'?"),
-    (["--dataset", "../mnist"], "'../mnist' is not one of the data sets"),
-    (["--dataset", "mnist", "--options", "{"], "--options: not valid JSON"),
     (["--dataset", "mnist", "--options", "[" * 10**5], "--options: not valid JSON: nested too deep"),
-    (["--dataset", "mnist", "--options", "[1]"], "--options: [1]: expected a mapping"),
     (
         ["--dataset", "mnist", "--options", '{"prat": 1}'],
         "--options: prat: unknown key (value 1); did you mean 'part'?",
     ),
     (["--dataset", "mnist", "--folder", "tidy"], "tidy"),
-    (["--dataset", "mnist", "--folder", "data/x"], "data"),
     (["--dataset", "mnist", "--mirror", "~nobody-of-this-name/x"], "missing (no such folder)"),
-    (["--dataset", "mnist", "--mirror", "http://[x"], "no address (Invalid IPv6 URL)"),
     (["--dataset", "digits", "--out", "tidy/x"], "tidy"),
 ]
 
@@ -339,11 +305,8 @@ CONFIGS = [
     ("{", "--config: not valid JSON"),
     ("[" * 10**5, "--config: not valid JSON: nested too deep"),
     ("[1]", "--config: [1]: expected a mapping"),
-    ("null", "--config: None: expected a mapping"),
     ('{"papers": ["eagle"]}', "config.yaml: scale: missing; it has no default"),
-    ('{"scale": "quick", "papers": ["eagel"]}', "no paper 'eagel'"),
     ('{"scale": "quick", "papers": ["eagle"], "threads": 1e999}', "threads: inf: not a finite number"),
-    ('{"scale": "quick", "scale": "x"}', "'scale' is given twice"),
 ]
 
 

@@ -7,10 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from fairfl.experiments.declaration import PACKAGE, declaration
 from fairfl.models import weights
 from fairfl.runtime import result_files, tables
 from fairfl.simulation.clients import load_clients
@@ -64,29 +62,17 @@ FLOATS = np.ones((12, 2), np.float32)
 TOKENS = np.ones((12, 4), np.int64)
 DATA = [
     (b"", "damaged ("),
-    (b"garbage" * 100, "damaged ("),
     (struct.pack("<Q", 2**60) + b"{}", "damaged ("),
-    (struct.pack("<Q", len(HEADER)) + HEADER, "damaged ("),
-    (struct.pack("<Q", 2) + b"{", "damaged ("),
-    (struct.pack("<Q", 2) + b"[]", "damaged ("),
     (struct.pack("<Q", 200_000) + b"[" * 200_000, "damaged ("),
     (save(tensors(), SAID)[:-5], "damaged ("),
-    (save({"x": ROWS}), "has no tensor 'inputs'"),
     ({"labels": None}, "has no tensor 'labels'"),
     ({"inputs": FLOATS.astype(np.float64)}, "inputs are float64 [12, 2]; expected uint8"),
-    ({"inputs": FLOATS.astype(np.float16)}, "inputs are float16 [12, 2]; expected uint8"),
-    ({"inputs": FLOATS > 0}, "inputs are bool [12, 2]; expected uint8"),
-    ({"inputs": ROWS}, "inputs are int64 [12]; expected uint8"),
     ({"inputs": tensors()["inputs"][:11]}, "inputs [11, 1, 2, 2] and labels [12]"),
     ({"inputs": changed(FLOATS, (3, 1), np.nan)}, "holds a value that is not finite"),
-    ({"inputs": changed(FLOATS, (3, 1), np.inf)}, "holds a value that is not finite"),
     ({"inputs": changed(TOKENS, (3, 1), -1)}, "holds the token -1; expected 0 or more"),
     ({"labels": ROWS}, "labels row"),
-    ({"labels": -ROWS}, "labels row"),
     ({"labels": ROWS / 4}, "labels are float64; expected whole numbers"),
-    ({"labels": np.full(12, np.nan)}, "labels are float64; expected whole numbers"),
     ({"labels": np.array(3)}, "labels []"),
-    ({"labels": np.ones((12, 2), np.int64)}, "labels have shape"),
     ({"inputs": TOKENS, "labels": np.full((12, 4), 7)}, "is not within -1..2"),
     ({"inputs": TOKENS, "labels": np.full((12, 4), -1)}, "asks for no prediction"),
 ]
@@ -100,28 +86,18 @@ def test_prepared_data(tmp_path, data, words):
 
 PARTITION = [
     (b"", "damaged ("),
-    (b"PAR1garbagePAR1", "damaged ("),
     (b"PAR1" + b"\xff" * 100 + struct.pack("<I", 2**31) + b"PAR1", "damaged ("),
     ({"row": None}, "no column 'row'"),
-    ({"part": None}, "no column 'part'"),
     ({"row": changed(ROWS, 3, 12)}, "row is 12 in line 3; expected 0..11"),
-    ({"row": changed(ROWS, 3, -1)}, "row is -1 in line 3; expected 0..11"),
-    ({"row": changed(ROWS, 3, 2**62)}, "row is 4611686018427387904 in line 3"),
     ({"row": ROWS.astype(np.uint64) + np.uint64(2**64 - 100)}, "row is -100 in line 0"),
     ({"row": changed(ROWS, 3, 4)}, "row 4 is assigned twice"),
-    ({"row": ROWS / 2}, "column 'row' is double"),
     ({"row": [str(row) for row in ROWS]}, "column 'row' is string"),
     ({"row": [None, *range(1, 12)]}, "column 'row' is int64 with 1 empty cells"),
     ({"client": ROWS % 2 * 2}, "client 1 has no rows"),
-    ({"client": ROWS % 2 + 1}, "client 0 has no rows"),
     ({"client": changed(ROWS % 2, 0, 2**40)}, "client is 1099511627776 in line 0"),
-    ({"client": changed(ROWS % 2, 0, -1)}, "client is -1 in line 0"),
     ({"part": changed(ROWS % 3, 5, 3)}, "part is 3 in line 5; expected 0..2"),
-    ({"part": changed(ROWS % 3, 5, -1)}, "part is -1 in line 5; expected 0..2"),
     ({"turn": changed(ROWS % 4, 0, 9)}, "turn is 9 in line 0; expected 0..3"),
     ({"label": changed(ROWS % 3, 0, 3)}, "labels row"),
-    ({"label": [None] * 12}, "column 'label'"),
-    ({"row": [], "client": [], "part": []}, "damaged ("),
 ]
 
 
@@ -149,20 +125,13 @@ def optimum(loss):
 
 RECORDS = [
     (b"", "damaged: not valid JSON"),
-    (b"{", "damaged: not valid JSON"),
-    (b"\xff\xfe", "damaged: not valid JSON"),
     (b"[" * 10**5, "nested too deep"),
     (b"[]", "damaged: []: expected a mapping"),
-    (b"null", "damaged: None: expected a mapping"),
     (b'{"loss_train": 1, "loss_validation": null}', "damaged: loss_test: missing"),
     (optimum(b"NaN"), "NaN is no number of JSON"),
-    (optimum(b"Infinity"), "Infinity is no number of JSON"),
     (optimum(b"1e999"), "loss_test: inf: expected a finite number"),
     (optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
-    (optimum(b"true"), "loss_test: True: expected a number"),
-    (optimum(b"[1]"), "loss_test: [1]: expected a number"),
     (optimum(b'1, "loss_test": 2'), "'loss_test' is given twice"),
-    (optimum(b"9" * 5000), "not valid JSON"),
     (optimum(b"9" * 400), "loss_test: a whole number of 1329 bits: expected a "),
 ]
 
@@ -180,17 +149,13 @@ KINDS = {"setting": str, "seed": int, "value": float}
 TABLES = [
     (b"", "no column 'setting'"),
     (b"setting,seed\na,1\n", "no column 'value'"),
-    (b"setting,seed,value\na,1\n", "line 2: expected 3 cells"),
     (b"setting,seed,value\na,1,2,3\n", "line 2: expected 3 cells"),
     (b"setting,seed,value\na,x,1\n", "line 2: seed: 'x' is not a whole number"),
-    (b"setting,seed,value\na,,1\n", "line 2: seed: '' is not a whole number"),
-    (b"setting,seed,value\na,1.5,1\n", "line 2: seed: '1.5' is not a whole number"),
     (b"setting,seed,value\na,1,one\n", "line 2: value: 'one' is not a number"),
     (b"setting,seed,value\na,1,1\n\xff,1,1\n", "not a CSV file in UTF-8"),
     (b'setting,seed,value\n"a,1,1\n', "not a CSV file in UTF-8"),
     (b'setting,seed,value\n"a"b,1,1\n', "not a CSV file in UTF-8"),
     (b"setting,seed,value\n" + b"a" * 200_000 + b",1,1\n", "not a CSV file in UTF-8"),
-    (b"setting,seed,value\na," + b"1" * 5000 + b",1\n", "is not a whole number"),
 ]
 
 
@@ -201,7 +166,7 @@ def test_csv(tmp_path, content, words):
     refused(lambda: list(tables.rows(path, KINDS)), "tidy.csv", words)
 
 
-# -- weights, plug-ins -------------------------------------------------------------------------------------
+# -- weights ----------------------------------------------------------------------------------------------
 WEIGHTS = [b"", b"garbage" * 100, b"PK\x03\x04garbage", b"cos\nsystem\n(S'true'\ntR.", b"\x80\x02X\x01\x00\x00\x00a."]
 
 
@@ -211,44 +176,3 @@ def test_weights(tmp_path, content):
     path.write_bytes(content)
     model = torch.nn.Linear(1, 1)
     refused(lambda: weights.start(model, "M", str(path), "resnet18", "fc"), "weights.pth: no file of weights")
-
-
-CONFIG = "from fairfl.experiments.base import Strict\nclass Config(Strict): ...\n"
-PLUG_INS = [
-    ("class Config(:\n", "SyntaxError"),
-    ("\0", "SyntaxError"),
-    ("class Config:\n    x: Unknown\n", "NameError"),
-    ("NEEDS = (1 / 0,)\n", "ZeroDivisionError"),
-    ("from pydantic import Nothing\n", "ImportError"),
-    ("", "TypeError: no class Config(Strict)"),
-    ("class Config: ...\n", "TypeError: no class Config(Strict)"),
-    (CONFIG, "0 classes extend Algorithm"),
-    (CONFIG + "class A(Algorithm): ...\nclass B(Algorithm[Config]): ...\n", "2 classes extend Algorithm"),
-    (
-        CONFIG + "class A(Algorithm):\n    mesurements = ('loss_received',)\n",
-        "line 4: A.mesurements is not a class attribute of Algorithm; did you mean 'measurements'",
-    ),
-    (CONFIG + "class A(Algorithm):\n    is_federated = 1 > 0\n", "A.is_federated must be a literal, not 1 > 0"),
-]
-
-
-@pytest.mark.parametrize(("source", "words"), PLUG_INS, ids=[words for _, words in PLUG_INS])
-def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
-    (tmp_path / "algorithms").mkdir()
-    (tmp_path / "algorithms" / "mine.py").write_text(source)
-    (tmp_path / "algorithms" / "interface.py").write_text((PACKAGE / "algorithms" / "interface.py").read_text())
-    monkeypatch.setattr("fairfl.experiments.declaration.PACKAGE", tmp_path)
-    monkeypatch.setattr("fairfl.experiments.plugins.names", lambda kind: ("mine",))
-    declaration.cache_clear()
-    try:
-        refused(lambda: declaration("algorithms", "mine"), "algorithms/mine.py", words)
-    finally:
-        declaration.cache_clear()
-
-
-# -- anything ---------------------------------------------------------------------------------------------
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
