@@ -57,7 +57,6 @@ def changed(array, at, value):
     return array
 
 
-HEADER = b'{"inputs":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'
 FLOATS = np.ones((12, 2), np.float32)
 TOKENS = np.ones((12, 4), np.int64)
 DATA = [

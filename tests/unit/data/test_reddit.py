@@ -1,14 +1,10 @@
 """Reddit of LEAF on a small generated archive of the same form, and its users as clients."""
 
 import json
-import zipfile
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fairfl.data import reddit, words
+from fairfl.data import reddit
 from tests.unit.partition.partition_tables import dealt, loaded
 
 LENGTH = 10
@@ -99,33 +95,7 @@ def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
     assert tensors["labels"].tolist() == [spoken[:10], [*spoken[10:], *[-1] * 7]] * 2
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(st.lists(st.text("abc ", min_size=1, max_size=40), min_size=1, max_size=3), min_size=1, max_size=3),
-)
-def test_labels_are_the_words_that_follow(tmp_path_factory, users):
-    folder = tmp_path_factory.mktemp("reddit")
-    comments = {str(number): ["a b c", *texts] for number, texts in enumerate(users)}
-    (folder / "reddit").mkdir()
-    with zipfile.ZipFile(folder / "reddit" / "reddit_subsampled.zip", "w") as made:
-        for name in ("train", "test"):
-            made.writestr(f"new_small_data/{name}_data.json", json.dumps(part(comments)))
-    least = len({word for texts in comments.values() for text in texts for word in text.split()})
-    tensors = reddit.prepare(folder, reddit.Config(vocabulary=least), 0).tensors
-    inputs, labels = tensors["inputs"], tensors["labels"]
-    asked = labels >= 0
-    assert (labels[asked] >= words.SPECIALS).all() and asked.any(1).all()
-    np.testing.assert_array_equal(inputs[:, 1:][asked[:, :-1]], labels[:, :-1][asked[:, :-1]])
-    lengths = [[len(text.split()) for text in texts] for texts in comments.values()]
-    assert asked.sum() == 2 * sum(map(sum, lengths))
-    pieces = [2 * sum(-(-length // LENGTH) for length in own) for own in lengths]
-    assert np.bincount(tensors["client"]).tolist() == pieces
-
-
-# ---- damage
-
-
-# ---- as clients
+# -- as clients
 
 
 def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):

@@ -34,14 +34,6 @@ def test_form(data):
     assert data.metadata["source"].startswith("generated reviews of restaurants and films; words of a vocabulary of")
 
 
-def test_rows_begin_end_and_know_every_word(data):
-    inputs = data.tensors["inputs"]
-    assert (inputs[:, 0] == reviews.CLS).all() and (inputs != reviews.UNKNOWN).all()
-    lengths = (inputs != reviews.PAD).sum(1)
-    assert ((inputs == reviews.SEP).sum(1) == 1).all()
-    assert (inputs[np.arange(len(inputs)), lengths - 1] == reviews.SEP).all()
-
-
 def test_a_linear_model_of_one_domain_beats_one_of_both(data):
     """Least squares on counts of words: each domain loses by the other, the smaller one more."""
     tensors = data.tensors
@@ -61,7 +53,7 @@ def test_a_linear_model_of_one_domain_beats_one_of_both(data):
     assert alone[0] > together[0] and alone[1] > together[1] + 0.08
 
 
-# ---- reviews as tokens
+# -- reviews as tokens
 
 
 def test_words_by_hand():

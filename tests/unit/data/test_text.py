@@ -4,13 +4,11 @@ import platform
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.data import python_text, stackoverflow, words
 from tests.unit.data import tff_files
 
-# ---- tokens
+# -- tokens
 
 
 def test_a_short_sentence_by_hand():
@@ -23,22 +21,7 @@ def test_a_short_sentence_by_hand():
     assert words.encode([["a", "b", "c"]], tokens, 6, True)[1].tolist() == [[4, 3, 5, 2, 0, 0]]
 
 
-@settings(max_examples=50)
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=5), st.integers(1, 6))
-def test_labels_are_the_inputs_that_follow(sentences, length):
-    tokens = words.vocabulary("abcd")
-    inputs, labels = words.encode(sentences, tokens, length, False)
-    assert inputs.shape == labels.shape == (len(sentences), length)
-    assert (inputs[:, 0] == words.BEGIN).all()
-    asked = labels >= 0
-    np.testing.assert_array_equal(inputs[:, 1:][asked[:, 1:]], labels[:, :-1][asked[:, 1:]])
-    np.testing.assert_array_equal(asked.sum(1), [min(len(sentence) + 1, length) for sentence in sentences])
-
-
-# ---- the form of prepared data
-
-
-# ---- python_text
+# -- python_text
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +85,7 @@ def test_sentences_of_a_module_by_hand(library):
     assert len(python_text._sentences("one", 2)) == 2
 
 
-# ---- stackoverflow
+# -- stackoverflow
 
 WORDS = ["the", "a", "sql", "page", "works"]
 # User, sentences by split. As text, "12" comes before "9".

@@ -98,9 +98,7 @@ def test_parts(published, subset, tmp_path):
     np.testing.assert_array_equal(lesser.tensors["inputs"], whole[[0, 1, 3, 4, 6, 7]])
 
 
-VAL, TRAIN = f"{ROOT}val/images/val_1.JPEG", f"{ROOT}train/n01443537/images/n01443537_2.JPEG"
-
-
+@pytest.mark.long
 @pytest.mark.slow
 def test_real_subset(mirror):
     """The 10000 validation images only: the 30000 take three times as long."""

@@ -21,15 +21,6 @@ def test_losses_of_the_figure(x, expected):
     assert tensors["client"].tolist() == [0, 1]
 
 
-def test_form():
-    data = two_quadratics.prepare(None, two_quadratics.Config(), 3)
-    assert data.metadata == two_quadratics.prepare(None, two_quadratics.Config(), 0).metadata
-    assert data.metadata["classes"] == "0"
-    assert data.metadata["source"] == (
-        "computed: losses 2 (x - 2)^2, 0.5 (x - -4)^2 of one number x (FedEBA+, figure 1)"
-    )
-
-
 @pytest.mark.parametrize("order", ["stored", "shuffled"])
 def test_from_data_to_gradients(tmp_path, order):
     """Split train 1, validation 0, test 0: a step of 1/4 from x = 0 takes the clients to 2 and -1."""

@@ -114,7 +114,7 @@ def test_both_forms_of_imdb_are_the_same_data(small, raw):
     assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table  # the tables come first
 
 
-# ---- word pieces
+# -- word pieces
 
 
 def test_word_pieces_by_hand(raw):
@@ -135,7 +135,7 @@ def test_word_pieces_by_hand(raw):
     assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata["source"]
 
 
-# ---- fetching
+# -- fetching
 
 
 def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
@@ -155,7 +155,7 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
         assert not marker.exists()
 
 
-# ---- files with other contents
+# -- files with other contents
 
 
 @pytest.mark.slow
