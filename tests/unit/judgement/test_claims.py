@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Row
@@ -43,48 +43,32 @@ def judged(text: str, values: Cells | None = None, rows=ROWS, digits: int = 3):
     ("text", "status"),
     [
         ("gap(eagle, lambda=2.0) < gap(fedavg)", "holds"),
-        ("gap(eagle, lambda=2) < gap(fedavg)", "holds"),
         ("gap(fedavg) < gap(eagle, lambda=2.0)", "fails"),
         ("gap(fedavg) >= 0.3", "holds"),
         ("gap(fedavg) > 0.3", "fails"),
-        ("gap(fedavg) <= .3e0", "holds"),
         ("1 - 2 - 3 == -4", "holds"),
         ("2 + 3 * 4 == 14", "holds"),
-        ("(2 + 3) * 4 == 20", "holds"),
         ("12 / 3 / 2 == 2", "holds"),
         ("-(2 - 5) == 3", "holds"),
-        ("2 - -2 == 4", "holds"),
-        ("-2 * -3 == 6", "holds"),
-        ("abs(1 - 3) == 2", "holds"),
         ("min(3, 1, 2) + max(3, 1, 2) == 4", "holds"),
         ("abs(acc(fedavg) - acc(eagle, lambda=2.0)) <= 0.012", "holds"),  # 0.01200000000000001 in floats
         ("100*(gap(fedavg)/gap(qffl, q=1)-1) >= 50", "holds"),
         ("min_over(gap, eagle) < min_over(gap, !eagle)", "holds"),
         ("max_over(gap, *) == gap(fedavg)", "holds"),
-        ("min_over(gap, !qffl) == 0.1", "holds"),
         ("argmin gap == eagle(lambda=2)", "holds"),
         ("argmin gap == qffl(q=1)", "fails"),
         ("argmax gap == fedavg", "holds"),
-        ("argmax gap == fedavg()", "holds"),
         ("monotone(acc, eagle, lambda, down)", "holds"),
         ("monotone(acc, eagle, lambda, up)", "fails"),
-        ("monotone(gap, qffl, q, up)", "holds"),
         ("gap(fedavg) != gap(qffl, q=1)", "holds"),
-        ("gap(fedavg) != 0.3", "fails"),
         ("sqrt(acc(fedavg) * acc(fedavg)) == acc(fedavg)", "holds"),
         ("atan_deg(1) == 45", "holds"),
-        ("acc(fedavg) > acc(qffl, q=1) * 1.01", "holds"),
         ("acc(fedavg) > acc(qffl, q=1) * 1.03", "fails"),
-        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.04", "holds"),
-        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.02", "fails"),
         ("min_over(gap, !eagle, !qffl) == gap(fedavg)", "holds"),
-        ("max_over(gap, !fedavg, !qffl) == gap(eagle, lambda=0.1)", "holds"),
         ("max_over(gap, eagle, lambda=2) == 0.1", "holds"),
-        ("min_over(gap, *, q=5) == 0.25", "holds"),
         ("max_over(gap, !fedavg, !eagle, q=1) == 0.2", "holds"),
         ("undominated eagle(lambda=2): acc up, gap down", "holds"),
         ("undominated eagle(lambda=10): acc up, gap down", "fails"),
-        ("undominated fedavg: gap up", "holds"),
     ],
 )
 def test_claims(text, status) -> None:
@@ -161,19 +145,14 @@ def test_another_setting() -> None:
     ("text", "reason"),
     [
         ("gap(fedprox) < 1", "no value for gap of fedprox in s"),
-        ("gap(eagle) < 1", "no value for gap of eagle in s"),
-        ("gap(eagle, lambda=7) < 1", "no value for gap of eagle(lambda=7) in s"),
         ("loss(fedavg) < 1", "no value for loss of fedavg in s"),
         ("gap(fedavg)@z < 1", "in z"),
         ("1 / (gap(fedavg) - gap(fedavg)) < 1", "division by zero"),
         ("1e308 * 10 < 1", "range of numbers"),
-        ("1e999 - 1e999 < 1", "range of numbers"),
         ("min_over(gap, fedprox) < 1", "no row for fedprox"),
         ("argmin gap == eagle(lambda=7)", "no row eagle(lambda=7)"),
-        ("monotone(gap, fedavg, q, up)", "no value"),
         ("monotone(loss, eagle, lambda, up)", "no value for loss"),
         ("sqrt(0 - 1) < 1", "root of a negative number"),
-        ("min_over(gap, eagle, lambda=7) < 1", "no row for eagle(lambda=7)"),
         ("min_over(gap, !eagle, !qffl, !fedavg) < 1", "no row for !eagle, !qffl, !fedavg"),
     ],
 )
@@ -194,51 +173,19 @@ def test_empty_cells_stop_our_groups_but_not_the_papers(text) -> None:
     [
         ("", "column 1: found the end"),
         ("gap(fedavg)", "column 12: found the end, expected .*one of < <= > >= =="),
-        ("gap(fedavg) < ", "expected .* a number"),
         ("gap(fedavg) = 1", "column 13: found '='"),
-        ("gap(fedavg) < 1 < 2", "column 17: found '<'"),
         ("gap(fedavg, q) < 1", r"column 14: found '\)', expected '='"),
         ("gap(fedavg, q=1, q=2) < 1", "column 18: found 'q' again"),
-        ("gap(fedavg) ! 1", "column 13: found '!'"),
-        ("gap(dp.sigma) < 1", "column 7: found '.'"),
-        ("min_over(gap, !eagle, fedavg) < 1", r"column 29: found '\)', expected '='"),
-        ("undominated eagle", "column 18: found the end"),
         ("undominated eagle: gap", "expected up or down"),
         ("argmin gap < fedavg", "column 12: found '<', expected '=='"),
         ("monotone(gap, eagle, lambda, sideways)", "found 'sideways', expected up or down"),
-        ("abs(1, 2) < 1", "column 6: found ','"),
-        ("min_over(gap, !) < 1", "column 16"),
-        ("gap(fedavg)@ < 1", "expected a setting"),
         ("__import__('os').system('true') < 1", 'column 12: found "\'"'),
         ("-" * 500 + "1 < 2", "nested more than 100 deep"),
-        ("(" * 5000, "found the end"),
     ],
 )
 def test_syntax_errors_name_claim_column_and_expectation(text, message) -> None:
     with pytest.raises(ClaimError, match=f"claim t8_x: .*{message}"):
         parse(text, "t8_x")
-
-
-_PIECES = [
-    "gap", "acc", "eagle", "fedavg", "lambda", "q", "up", "down", "min", "max", "abs", "min_over", "max_over", "argmin",
-    "argmax", "monotone", "undominated", "sqrt", "atan_deg", "!=", "dp.sigma", ":", "(", ")", ",", "=", "==", "<", "<=",
-    ">", ">=", "!", "*", "+", "-", "/", "@", ".", "1", "2.0", "1e400", "0", "s", "t.0", "\n", "é", "'", "__import__",
-]  # fmt: skip
-_SALAD = st.lists(st.sampled_from(_PIECES), max_size=25)
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.one_of(st.text(max_size=60), _SALAD.map(" ".join), _SALAD.map("".join)))
-@example("gap(fedavg)<1")
-def test_any_text_is_judged_or_refused(text) -> None:
-    try:
-        statement = parse(text, "c")
-    except ClaimError as error:
-        assert str(error).startswith("claim c: ")
-        return
-    judgement = evaluate(statement, table(), "s", ROWS)
-    assert judgement.status in ("holds", "fails", "undecidable")
-    assert all(side is None or math.isfinite(side) for side in (judgement.left, judgement.right))
 
 
 _NUMBER = st.floats(0, 1e6, allow_nan=False).map(repr)

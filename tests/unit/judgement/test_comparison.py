@@ -94,19 +94,6 @@ def one(rows: list[SimpleNamespace], setting: str, algorithm: str = "fedavg", me
     return found
 
 
-def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None:
-    rows = compare(tmp_path)
-    keys = [(row.setting, row.algorithm, row.metric) for row in rows]
-    assert keys == [
-        (setting, algorithm, metric)
-        for setting in PAPER["settings"]
-        for algorithm in ("fedavg", "qffl")
-        for metric in ("loss", "acc")
-    ]
-    assert {row.verdict for row in rows} == {"not reported"}
-    assert {row.artifact for row in rows} == {"demo_table1"}
-
-
 def test_numbers_units_and_provenance(tmp_path) -> None:
     rows = compare(tmp_path, "table1,same,fedavg,,loss,5.3,0.2,std,nats,read off\n")
     line = one(rows, "same")
@@ -220,15 +207,12 @@ def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> s
     ("reported", "wanted"),
     [
         ({"fedavg,": 1.2}, "inconclusive"),  # half of it is 0.6, the limit 0.6135
-        ({"fedavg,": -1.2}, "inconclusive"),
         ({"fedavg,": 0.05}, "inconclusive"),  # however far: a hit would not have counted either
         ({"fedavg,": 1.3}, "differs"),
         ({"fedavg,": 0}, "differs"),  # no half, no column
         ({"fedavg,": 0, "qffl,q=1.0": 0.1, "qffl,q=2.0": 0.2}, "inconclusive"),
         ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": 5.6}, "inconclusive"),  # range 0.5
         ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": 5.8}, "agrees"),
-        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3}, "agrees"),  # two variants have no range
-        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": ""}, "agrees"),  # nor does an empty cell
     ],
 )
 def test_a_limit_that_nearly_any_number_would_be_within_tells_nothing(tmp_path, reported, wanted) -> None:
@@ -266,9 +250,9 @@ def test_a_lower_bound_of_the_noise_never_makes_a_number_differ(tmp_path, late, 
     assert ("a bound from below" in line.limit_source) == (late is not None)
 
 
-@pytest.mark.parametrize(("kind", "freedom"), [("unknown", 1), ("std", 1), ("population std", 1), ("interval", 1)])
+@pytest.mark.parametrize("kind", ["unknown", "population std"])
 @pytest.mark.parametrize(("value", "wanted"), [("5.2", "agrees"), ("9", "differs")])
-def test_a_printed_spread_of_any_kind_bounds_the_noise_too(tmp_path, kind, freedom, value, wanted) -> None:
+def test_a_printed_spread_of_any_kind_bounds_the_noise_too(tmp_path, kind, value, wanted) -> None:
     """0.1 over two seeds: t of one degree is 12.7062; a number may then differ, for more than a bound is known."""
     line = single_seed(tmp_path, f"table1,same,fedavg,,loss,{value},0.1,{kind},nats,\n", 0.01)
     std = 0.1 * (2**0.5 if kind == "population std" else 1)
@@ -400,24 +384,6 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
     assert (rows[0].runs, rows[3].note) == ("partitions/same/seed0.csv", "no partition was counted")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("tuned/same/fedavg.json", "{}", "fedavg.json: damaged"),
-        ("partitions/same/seed0.csv", "client,part\n0,train\n", "seed0.csv: no column 'samples'"),
-        ("partitions/same/seed0.csv", "client,part,samples\n0,train,x\n", "line 2: samples: 'x' is not a whole number"),
-    ],
-)
-def test_damaged_choices_and_counts_are_named(tmp_path, name, text, message) -> None:
-    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["learning_rate", "num_clients"]}
-    workload = build(tmp_path, "", {"table1": table}, MORE)
-    path = tmp_path / "results" / name
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
-    with pytest.raises(FairflError, match=message):
-        lines_of(workload, tmp_path)
-
-
 def test_restricted_config_leaves_not_run(tmp_path) -> None:
     workload = build(tmp_path, "table1,same,qffl,q=1,loss,1.3,,,nats,\n", algorithms=["fedavg"])
     path = tmp_path / "results/tidy/same.csv"
@@ -427,24 +393,10 @@ def test_restricted_config_leaves_not_run(tmp_path) -> None:
     assert line.note == "no run of qffl(q=1) measured this"
 
 
-def test_diverged_run_is_named(tmp_path) -> None:
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n")
-    path = tmp_path / "results/tidy/same.csv"
-    path.write_text(path.read_text().replace("fedavg,,1,loss,5.2", "fedavg,,1,loss,"))
-    line = one(lines_of(workload, tmp_path), "same")
-    assert (line.verdict, line.ours, line.note) == ("diverged", "", "1 of 2 seeds diverged")
-
-
 def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
     rows = compare(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
     assert (rows[-1].hyperparameters, rows[-1].reported, rows[-1].verdict) == ("q=7.0", "1.3", "not run")
     assert len(rows) == 21
-
-
-def test_unknown_name_in_a_reported_file(tmp_path) -> None:
-    workload = build(tmp_path, "table1,sane,fedavg,,loss,1.3,,,nats,\n")
-    with pytest.raises(FairflError, match=r"table1\.csv, line 2: setting: unknown 'sane'; did you mean 'same'"):
-        lines_of(workload, tmp_path)
 
 
 def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
@@ -488,11 +440,6 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
     assert rows[-1].artifact == "demo_figure1" and rows[-1].contradiction == "table1: 5.30 ± 0.10"
 
 
-def test_config_must_be_json(tmp_path) -> None:
-    with pytest.raises(FairflError, match="--config: not valid JSON"):
-        main(["--config", "{", "--results", str(tmp_path), "--out", str(tmp_path / "x")])
-
-
 # -- rounds without end, seconds, what settings say --------------------------------------------
 REACH = {"reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}}
 
@@ -507,9 +454,7 @@ def reaches(root: Path, setting: str, *values: str) -> None:
     [
         ("inf", ("inf", "inf"), "inf", "agrees", ""),
         ("29", ("inf", "inf"), "inf", "differs", ""),
-        ("inf", ("29", "29"), "29", "differs", ""),
         ("inf", ("29", "inf"), "inf", "agrees", ""),
-        ("29", ("29", "29"), "29", "agrees", "0"),
         ("inf", ("29", "nan"), "", "diverged", ""),
     ],
 )

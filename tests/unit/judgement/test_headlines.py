@@ -109,25 +109,6 @@ def test_rows_that_are_equal_in_effect_are_held_against_each_other():
     assert with_itself(found) == "67 % (33 % strictly) of 3 pairs of rows equal in effect; prints nothing twice"
 
 
-@pytest.mark.parametrize("spreads", [(0.2, 3.0), (3.0, 0.2)])
-def test_the_spreads_of_both_rows_count_in_either_order(spreads):
-    """Five seeds as stated: s^2 = (0.04 + 9) / 2 of eight degrees, t = 2.306, so 3.1 + 0.1 is allowed; 80 and 83. Of
-    the smaller spread alone 0.35 + 0.1 would be."""
-    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 0.1}}]
-    more = {
-        "algorithms": PAPER["algorithms"] | {"qffl": {"title": "q-FFL", "sources": {"q": "paper"}}},
-        "settings": {"x": demo.SETTING | {"stated_seeds": 5}},
-        "alike": [{"setting": "x", "rows": rows, "source": "inferred: small q"}],
-    }
-    variants = Variant("fedavg", {}), Variant("qffl", {"q": 0.1})
-    cells = {
-        ("x", variant, "acc"): Cell(mean, std, unit="percent", spread_kind="std")
-        for variant, mean, std in zip(variants, (80.0, 83.0), spreads, strict=True)
-    }
-    found = itself("demo", Paper(**PAPER | more), {"demo_table1": Cells(cells)}, Verdict())
-    assert found == Itself(alike=1, alike_near=1, alike_strict=1)
-
-
 def test_a_row_that_is_equal_in_effect_is_one_of_the_papers():
     group = {"setting": "x", "rows": [{"algorithm": "fedavg"}, {"algorithm": "fedavgg"}], "source": "inferred: no"}
     with pytest.raises(ValueError, match="alike.0.rows.1: unknown 'fedavgg'; did you mean 'fedavg'"):

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from fairfl.experiments.variant import Variant
@@ -63,13 +62,3 @@ def test_the_printed_spread_and_the_evaluations_of_the_first_seed_count():
 @pytest.mark.parametrize("cells", [{}, {key(): cell(1.0)}, {key(): cell(1.0, 2.0)}, {key(): cell(1.0, math.inf)}])
 def test_nothing_is_said_without_a_second_seed_or_any_noise(cells):
     assert judged(cells) == (0, 0)
-
-
-def test_of_equal_runs_all_but_the_level_are_within():
-    rng = np.random.default_rng(5)
-    pairs = within = 0
-    for _ in range(1500):
-        cells = {key(Variant("fedavg", {"n": n})): cell(*rng.normal(50, 3, 2)) for n in range(6)}
-        found = repeats(key(Variant("fedavg", {"n": 0})), None, Cells(cells), pooled_noise(cells), 5, 0.05)
-        pairs, within = pairs + found[0], within + found[1]
-    assert pairs == 1500 and within / pairs == pytest.approx(0.95, abs=0.02)

@@ -94,7 +94,6 @@ SQUARED = {"loss": "squared_error", "evaluated_parts": ["train", "test"]}
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ({"plot": "metric_curve"}, "'metric_curve' is not one of the plots; did you mean 'metric_curves'"),
         ({"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"patr": "test"}}, "options.patr: unknown"),
         (
             {"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"part": "train"}},
@@ -105,10 +104,6 @@ SQUARED = {"loss": "squared_error", "evaluated_parts": ["train", "test"]}
             "options: 'accuracy_maen' is not one of the columns; did you mean 'accuracy_mean'",
         ),
         (
-            {"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"labels": {"template_digit": "D"}}},
-            "options.labels: 'template_digit' is not one of the settings; did you mean 'template_digits'",
-        ),
-        (
             {"plot": "metric_scatter", "columns": BOTH, "options": {"x": "accuracy_mean", "y": "accuracy_worst"}},
             "options: 'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'",
         ),
@@ -116,9 +111,7 @@ SQUARED = {"loss": "squared_error", "evaluated_parts": ["train", "test"]}
             {"plot": "gap_boxes"},
             "gap_client_0: is measured from each client's local_optimum",
         ),
-        ({"plot": "optima_range"}, "local_loss_min: is measured from each client's local_optimum"),
         ({"plot": "excess_risk"}, "excess_client_0: is measured from each client's surrogate"),
-        ({"plot": "client_curves"}, "needs clients evaluated on train"),
         (
             {"plot": "separators"},
             "needs the models of the runs: template_digits has keep: nothing, expected model",
@@ -136,9 +129,7 @@ def test_a_figure_that_its_settings_cannot_fill_is_refused(planned, figure, mess
     ("column", "setting", "message"),
     [
         ("gap_max", {}, "gap_max: is measured from each client's local_optimum, which template_digits does not have"),
-        ("faa", {}, "faa: is measured from each client's surrogate"),
         ("accuracy_mean_late", {}, "template_digits has no late_evaluations"),
-        ("accuracy_gain", {}, "no artifact with template_digits has a baseline to compare with"),
         ("accuracy_client_10", {}, "accuracy_client_10: template_digits has clients 0 to 9"),
         ("accuracy_mean", SQUARED, "accuracy_mean: template_digits is a regression, which has no accuracy"),
         ("learning_rate", {}, "learning_rate: is what tuning chose, and template_digits has no tuning"),
@@ -181,12 +172,8 @@ def test_metrics_that_nothing_measures_are_all_named_at_once(planned) -> None:
     ("metric", "keys", "setting", "message"),
     [
         ("accuracy_mean", {"unit": "percnt"}, {}, "metrics.accuracy_mean.unit: 'percnt': it is measured in fraction; "),
-        ("accuracy_mean", {"unit": "points"}, {}, "metrics.accuracy_mean.unit: 'points': it is measured in fraction"),
         ("accuracy_var", {"unit": "percent"}, {}, "metrics.accuracy_var.unit: 'percent': it is measured in fraction^2"),
-        ("loss_mean_late", {"unit": "nats^2"}, {}, "metrics.loss_mean_late.unit: 'nats^2': it is measured in nats"),
-        ("gap_client_k", {"unit": "percent"}, {}, "metrics.gap_client_k.unit: 'percent': it is measured in nats"),
         ("loss_mean", {"unit": "nats", "other_units": ["msd"]}, {}, "metrics.loss_mean.unit: 'msd'"),
-        ("train_seconds_per_round", {"unit": "minutes"}, {}, "it is measured in seconds"),
         ("loss_mean", {"unit": "nats"}, SQUARED, "loss_mean: template_digits measures it in mse, which unit: nats"),
     ],
 )  # fmt: skip
@@ -209,7 +196,6 @@ def test_a_unit_that_resembles_none_gets_each_unit_once(planned) -> None:
     [
         ("accuracy_mean", {"unit": "percent"}, {}),
         ("loss_mean", {"unit": "nats", "other_units": ["mse"]}, SQUARED),
-        ("loss_mean", {"unit": "mse"}, SQUARED),
         ("epsilon", {"unit": "of dp"}, {}),  # a mere number is called as one likes
     ],
 )

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 
@@ -32,10 +30,3 @@ def test_what_diverged_reaches_nothing_more():
 def test_the_area_is_the_mean_over_the_evaluated_rounds_without_the_untrained_model():
     assert accuracy_area(CURVE) == pytest.approx(0.6)
     assert np.isnan(accuracy_area(CURVE[:1]))
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0, 1), st.floats(0, 1))
-def test_a_higher_target_is_not_reached_earlier(accuracies, one, other):
-    curve = pd.Series(accuracies)
-    assert rounds_to_accuracy(curve, min(one, other)) <= rounds_to_accuracy(curve, max(one, other))
