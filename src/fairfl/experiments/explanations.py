@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.paper import Paper
@@ -16,8 +16,20 @@ from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, check, nearest
 
 FOLDER = Path("papers/explanations")
+MOST_WORDS = 30  # of a conclusion
+APART = " / "  # between the values of several metrics
+
+
+def _short(text: str) -> str:
+    if (words := len(text.split())) > MOST_WORDS:
+        raise ValueError(f"{words} words. Expected at most {MOST_WORDS}. Try: numbers as rows of `tried`")
+    return text
+
+
 Names = Annotated[list[str], Field(min_length=1), DISTINCT]
 Sentence = Annotated[str, Field(min_length=1)]
+Words = Annotated[str, Field(min_length=1, max_length=100)]
+Value = Annotated[str, Field(min_length=1, max_length=60)]
 
 
 def family(metric: str) -> str:
@@ -30,11 +42,43 @@ def _selects(text: str, variant: Variant) -> bool:
     return text == variant.algorithm or ("/" in text and Variant.from_selector(text) == variant)
 
 
+class Trial(Strict):
+    """One change that tested a hypothesis, with the numbers before and after it.
+
+    Numbers are texts, so that 0.780 keeps its digits. Those of several metrics are joined by ` / `.
+    """
+
+    change: Words = Field(description="what was changed, in a few words")
+    where: Words = Field(description="variant or setting, with the metrics, such as FedAvg (mean / variance)")
+    published: Value | None = None
+    before: Value | None = Field(None, description="reproduced without the change")
+    after: Value | None = Field(None, description="reproduced with the change")
+    seeds: int | list[int] | None = Field(
+        None, description="ids as a list, or the number of seeds if ids are not noted"
+    )
+
+    @model_validator(mode="after")
+    def _values(self) -> Self:
+        given = {key: getattr(self, key) for key in ("published", "before", "after") if getattr(self, key)}
+        if not given:
+            raise ValueError("no number. Expected at least one of published, before, after")
+        several = {key: value.count(APART) + 1 for key, value in given.items() if APART in value}
+        if len(set(several.values())) > 1:
+            found = ", ".join(f"{key} has {many}" for key, many in several.items())
+            raise ValueError(
+                f"{found} values. Expected as many in each, joined by {APART!r}. Try: – where one is missing"
+            )
+        return self
+
+
 class Explanation(Strict):
     """One hypothesis on why numbers of an artifact or a setting differ, and what became of it."""
 
     hypothesis: Sentence
-    evidence: Sentence = Field(description="what was run or read to test it, and what came out")
+    tried: list[Trial] = Field(min_length=1, description="what was run or read to test it, the most telling row first")
+    conclusion: Annotated[Sentence, AfterValidator(_short)] | None = Field(
+        None, description="what the rows show beyond their numbers, in at most 30 words"
+    )
     outcome: Literal["explained", "open", "mended"] = Field(
         description="explained: it is the reason; open: it is not, or cannot be told; mended: it was, and is put right"
     )

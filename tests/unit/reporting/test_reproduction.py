@@ -64,9 +64,10 @@ DERIVED = (
     "{{ paper_rows() }}"
 )
 TRIED = [
-    {"hypothesis": "Batches are\n larger", "evidence": "ran 64: 8.9", "outcome": "open", "algorithms": ["term"]},
-    {"hypothesis": "A misprint.", "evidence": "table 2 has 20", "outcome": "explained", "metrics": ["acc"],
-     "algorithms": ["fedavg/default"]},
+    {"hypothesis": "Batches are\n larger", "outcome": "open", "algorithms": ["term"],
+     "tried": [{"change": "batches of 64", "where": "TERM (acc)", "after": "8.9", "seeds": [0]}]},
+    {"hypothesis": "A misprint.", "outcome": "explained", "metrics": ["acc"], "algorithms": ["fedavg/default"],
+     "tried": [{"change": "table 2", "where": "FedAvg (acc)", "published": "20", "before": "50"}]},
 ]  # fmt: skip
 
 
@@ -177,7 +178,7 @@ def test_differing_numbers_stand_worst_first_with_what_was_tried(project):
 
 
 def test_a_page_has_sixty_lines_at_most_and_says_where_the_rest_is(project):
-    many = [{"hypothesis": f"Reason {n}", "evidence": "e", "outcome": "open"} for n in range(80)]
+    many = [{**TRIED[0], "hypothesis": f"Reason {n}"} for n in range(80)]
     explain(project, {"demo_table1": [*many, {**TRIED[0], "outcome": "explained"}]})
     page = lines_of_run(project)
     assert len(page) == LONGEST
