@@ -95,7 +95,6 @@ def test_every_fault_has_a_line(read):
         ("measurements =", "measurment =", "attribute of Algorithm; did you mean 'measurements'"),
         ('("loss_received",)', "tuple(NAMES)", "Mine.measurements must be a literal, not tuple(NAMES)"),
         ("Algorithm[Config]):", "Algorithm[Config], Other):", "extends more than Algorithm"),
-        ("return Aggregate", "self.seen = 1; return Aggregate", "sets self.seen, which a resumed run has lost"),
         ("    def aggregate", "    if True:\n        pass\n\n    def aggregate", "not if True:"),
         ("    def aggregate", "    def aggregate(self, state, reports): pass\n    def aggregate", "is there twice"),
         ("state\n", "state\n\n\ndef configure_clients(self, state, received):\n    pass\n", "stands in no class"),

@@ -167,15 +167,6 @@ def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iter
     for part in ast.walk(tree):
         if isinstance(part, ast.FunctionDef) and part not in inside and [a.arg for a in part.args.args[:1]] == ["self"]:
             yield part.lineno, f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?"
-    for method in (method for method in methods if method.name != "__init__"):
-        for part in ast.walk(method):
-            if (
-                isinstance(part, ast.Attribute)
-                and isinstance(part.ctx, ast.Store)
-                and ast.unparse(part.value) == "self"
-            ):
-                what = f"{node.name}.{method.name} sets self.{part.attr}, which a resumed run has lost"
-                yield part.lineno, f"{what}: what is remembered belongs in the state"
 
 
 def _unfit(method: ast.FunctionDef | ast.AsyncFunctionDef, hook: ast.FunctionDef) -> str:

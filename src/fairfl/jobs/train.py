@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> None:
     from safetensors.torch import save
 
     from fairfl import algorithms
-    from fairfl.simulation import device, run_files
+    from fairfl.simulation import device, run_files, toy_run
     from fairfl.simulation.checkpoint import Checkpoint
     from fairfl.simulation.clients import load_clients
     from fairfl.simulation.simulation import Simulation
@@ -104,12 +104,14 @@ def main(argv: list[str] | None = None) -> None:
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
         clients = load_clients(args.data, args.partition, chosen)
+        earlier = run_files.memberships(args.after) if args.after else None
+        if args.code:
+            toy_run.check_once(args.code, spec, clients.count, earlier)
         needed = "val_best" in algorithms.load(spec.algorithm).measurements
         if needed and args.optima is None:
             raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
         best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
-        earlier = run_files.memberships(args.after) if args.after else None
         try:
             simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
         except ValidationError as error:

@@ -15,40 +15,8 @@ from fairfl.runtime.hooks import wrong
 from fairfl.runtime.validation import nearest
 
 Hook = Callable[..., Any]
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of an element
 # Of `Algorithm.measurements`: the numbers of `Reports`, and how gradients are measured.
 MEASUREMENTS = {field.name for field in fields(Reports)} | {f"gradient_{of}" for of in ("batch", "full", "local_epoch")}
-
-
-def unchanged(hook: Hook, *arguments: Any) -> Any:
-    """The answer of a hook. Raises PluginError if it has changed a tensor among its arguments in place."""
-    before = _digests(arguments)
-    answer = hook(*arguments)
-    for name, digest in _digests(arguments).items():
-        if before.get(name, digest) != digest:
-            raise wrong(hook, f"changes {name} in place, which others go on with; compute a new tensor")
-    return answer
-
-
-def _digests(arguments: tuple[Any, ...]) -> dict[str, tuple[int, int]]:
-    """Two sums over the bits of each tensor, by name: state['lambda'], reports.delta."""
-    found: dict[str, Tensor] = {}
-    for argument in arguments:
-        if isinstance(argument, Tensor):
-            found["x"] = argument
-        elif isinstance(argument, dict):
-            found |= {f"state[{name!r}]": value for name, value in argument.items()}
-        else:
-            owner = type(argument).__name__.lower()
-            found |= {f"{owner}.{field.name}": getattr(argument, field.name) for field in fields(argument)}
-    return {name: _digest(value) for name, value in found.items() if isinstance(value, Tensor) and value.numel()}
-
-
-def _digest(tensor: Tensor) -> tuple[int, int]:
-    for place, stride in enumerate(tensor.stride()):
-        tensor = tensor if stride else tensor.narrow(place, 0, 1)  # one model for all clients
-    bits = tensor.detach().contiguous().flatten().view(_BITS[tensor.element_size()])
-    return int(bits.sum(dtype=torch.int64)), int(bits[::2].sum(dtype=torch.int64))
 
 
 def _of_kind(hook: Hook, name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:

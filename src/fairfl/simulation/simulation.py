@@ -136,7 +136,7 @@ class Simulation:
             seed=seed_of(spec.seed, "server"),
         )
         self.round = 0
-        self.state = answers.state(hooks.init_state, self.call(hooks.init_state, federation))
+        self.state = answers.state(hooks.init_state, hooks.init_state(federation))
         self.modifiers.init(federation)
         traffic = answers.traffic(hooks.traffic, hooks.traffic(federation))
         self.communication = Communication(traffic, self.parameters)
@@ -182,7 +182,7 @@ class Simulation:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
-        plan = answers.plan(hook, self.call(hook, self.state, received), len(clients), self.x, self.parameters)
+        plan = answers.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
         reports = self.measure_trained(clients, received, trained, plan)
@@ -191,10 +191,6 @@ class Simulation:
             reports = drop_diverged(reports)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
-
-    def call(self, hook: answers.Hook, *arguments: Any) -> Any:
-        """The hook's answer; before and in the first round its arguments must be as they were."""
-        return hook(*arguments) if self.round else answers.unchanged(hook, *arguments)
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
@@ -214,7 +210,7 @@ class Simulation:
             round=self.round,
         )
         hook = self.algorithm.select
-        return answers.selected(hook, self.call(hook, self.state, selection), K)
+        return answers.selected(hook, hook(self.state, selection), K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
@@ -282,9 +278,7 @@ class Simulation:
             return
         reports = self.modifiers.reports(reports)
         hook = self.algorithm.aggregate
-        aggregate, self.state = answers.aggregate(
-            hook, self.call(hook, self.state, reports), self.x, self.parameters, reports
-        )
+        aggregate, self.state = answers.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
         self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
 
     # -- evaluate -------------------------------------------------------------------------------
@@ -303,7 +297,7 @@ class Simulation:
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
         hook = self.algorithm.evaluation_models
-        return answers.evaluation_models(hook, self.call(hook, self.state, self.x), self.x, self.clients.count)
+        return answers.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""

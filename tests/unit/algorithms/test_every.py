@@ -3,7 +3,6 @@
 What an algorithm does not promise by design its class says; see `promised`.
 """
 
-import copy
 import itertools
 import re
 from collections.abc import Iterator
@@ -183,17 +182,6 @@ def test_one_client_alone_moves_to_its_own_model(name):
         moved = (x != X).any(-1)
         close(x, torch.where(moved[..., None], X - 0.1 * G[1], X))
         assert moved.any()
-
-
-@pytest.mark.parametrize("name", ON_THE_TOY)
-def test_inputs_are_left_alone(name):
-    algorithm, state = start(name, **required(name))
-    report, models = reports(), algorithm.server_models()
-    before = copy.deepcopy((state, report.delta, report.loss_received))
-    exchanged(algorithm, state, report, X if models is None else X.expand(models, -1))
-    torch.testing.assert_close(state, before[0], rtol=0, atol=0, equal_nan=True)
-    assert torch.equal(report.delta, before[1])
-    assert torch.equal(report.loss_received, before[2])
 
 
 @pytest.mark.parametrize("name", ON_THE_TOY)

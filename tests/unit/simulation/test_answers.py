@@ -71,12 +71,6 @@ ANSWERS = [
     (hook("select", lambda state, selection: torch.tensor([-1, 2])), "the clients 0 to 2, each once"),
     (hook("select", lambda state, selection: torch.tensor([3])), "the answer is [3], expected at least one of"),
     (hook("select", lambda state, selection: selection.losses(torch.tensor([7]))), "<lambda>: IndexError"),
-    (hook("init_state", lambda federation: {"s": federation.samples.fill_(1)}), "changes federation.samples in place"),
-    (hook("configure_clients", lambda _, received: (received.x.mul_(0.9), Plan())[1]), "changes received.x in place"),
-    (
-        hook("aggregate", lambda state, reports: (Aggregate(weights=reports.delta.neg_()[:, 0]), state)),
-        "changes reports.delta in place",
-    ),
     (planned(prox="1"), "prox is '1', expected a number or a tensor"),
     (planned(start=torch.ones(15)), "start has shape [15], expected [3, 15] ([m, P + B])"),
     (planned(epochs=1.5), "epochs is 1.5, expected a whole number"),
