@@ -5,17 +5,15 @@ of its own), so a resumed run would have other numbers. Three rounds of a small 
 after a checkpoint are played again, each in a process of its own. Every hook must answer the same to the bit.
 """
 
-import contextlib
 import hashlib
+import io
 import multiprocessing
-import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -37,39 +35,22 @@ from fairfl.simulation.training_spec import Model, TrainingSpec
 ROUNDS = 3
 CLIENTS, SAMPLES, SHAPE, CLASSES = 8, 3, (1, 2, 2), 3
 PASSED = ".toy_runs"  # in the project's copy: a file for each algorithm that has passed
-_PLUGINS = re.compile(r"fairfl\.(algorithms|modifiers)\.(?!interface$)")
-_FORK = multiprocessing.get_context("fork")
+
+Digests = dict[str, str]  # by name: state['lambda'], reports.delta
+Call = tuple[str, Digests, Digests]  # of a hook: where it stands, what it was given, what it answered
 
 
-@dataclass
-class Call:
-    """Of a hook: where it stands, and digests by name of what it was given and of what it answered."""
-
-    hook: str
-    given: dict[str, str]
-    answered: dict[str, str]
-
-
-@dataclass
-class Played:
-    """What a process has seen: calls before the first round, of its evaluation, and of each round."""
-
-    calls: list[list[Call]] = field(default_factory=list)
-    in_place: str = ""  # an argument that was changed
-    error: str = ""
+class _InPlaceError(PluginError):
+    """An argument was changed."""
 
 
 def check_once(copy: Path, spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
-    """`check`, once for each algorithm of the project's copy with these words, switches and modifiers.
-
-    Numbers among the hyper-parameters are not told apart.
-    """
+    """`check`, once for each algorithm of the project's copy with these modifiers and hyper-parameters; numbers among
+    these are not told apart."""
     chosen = {name: value for name, value in spec.hyperparameters.items() if not isinstance(value, float)}
     passed = copy / PASSED / fingerprint([spec.algorithm, chosen, sorted(spec.modifiers)])
-    if passed.exists():
-        return
-    check(spec, clients, memberships)
-    with contextlib.suppress(OSError):  # then the next job plays it again
+    if not passed.exists():
+        check(spec, clients, memberships)
         passed.parent.mkdir(exist_ok=True)
         passed.touch()
 
@@ -81,34 +62,37 @@ def check(spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     the toy by another error is not judged: the run itself will tell.
     """
     K = min(clients, CLIENTS)
-    m = K if spec.clients_per_round >= clients else min(spec.clients_per_round, max(1, K // 2))
+    m = K if spec.clients_per_round == clients else -(-K // 2)
     small = {"clients_per_round": m, "rounds": ROUNDS, "local_epochs": 1, "batch_size": 2, "evaluate_log": None}
     model = Model(name="mlp", hidden=[4])  # type: ignore[call-arg]
     toy = spec.model_copy(update={**small, "model": model, "loss": "cross_entropy", "evaluated_parts": ["train"]})
     algorithms.load(spec.algorithm)  # each process imports it again, but not what it takes from libraries
     with tempfile.TemporaryDirectory() as folder:
         arguments = toy, K, None if memberships is None else memberships[:K], Path(folder)
-        straight = _apart(*arguments, 0)
-        if straight.in_place:
-            raise PluginError(straight.in_place)
-        for saved in range(1, 1 if straight.error else ROUNDS):
-            resumed = _apart(*arguments, saved)
-            if resumed.error:
-                raise PluginError(f"{resumed.error} (in a resumed run only)")
-            _compare([*straight.calls[0], *straight.calls[saved + 2]], [*resumed.calls[0], *resumed.calls[1]])
+        try:
+            first, _, *rounds = _apart(*arguments, 0)
+        except _InPlaceError:
+            raise
+        except Exception:  # a plug-in is a program that somebody writes
+            return
+        for saved in range(1, ROUNDS):
+            try:
+                resumed = _apart(*arguments, saved)
+            except Exception as error:
+                raise PluginError(f"{error} (in a resumed run only)") from None
+            _compare(first + rounds[saved], sum(resumed, []))
 
 
 def _compare(straight: list[Call], resumed: list[Call]) -> None:
     """Raises PluginError naming the first hook that differs."""
-    before = straight[0]
-    for one, other in zip(straight, resumed, strict=False):
-        if one.given != other.given:
-            what = f"{before.hook}: a function of its answer"
-        elif one.answered != other.answered:
-            differing = [name for name, digest in one.answered.items() if other.answered.get(name) != digest]
-            what = f"{one.hook}: {', '.join(differing)}"
+    before = ""
+    for (hook, given, answered), (_, given_there, there) in zip(straight, resumed, strict=False):
+        if given != given_there:
+            what = f"{before}: a function of its answer"
+        elif answered != there:
+            what = f"{hook}: {', '.join(name for name in answered if there.get(name) != answered[name])}"
         else:
-            before = one
+            before = hook
             continue
         raise PluginError(
             f"{what} would be another in a resumed run: it hangs on what is not in the state (a variable of the module "
@@ -117,51 +101,35 @@ def _compare(straight: list[Call], resumed: list[Call]) -> None:
         )
 
 
-def _apart(*arguments: Any) -> Played:
+def _apart(*arguments: Any) -> list[list[Call]]:
     """Play in a process of its own."""
-    receiving, sending = _FORK.Pipe(duplex=False)
-    process = _FORK.Process(target=_answer, args=(sending, *arguments))
-    process.start()
-    sending.close()
-    try:
-        played: Played = receiving.recv()
-    except EOFError:
-        played = Played(error="its process ended")
-    process.join()
-    return played
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+        return process.submit(_play, *arguments).result()
 
 
-def _answer(sending: Connection, *arguments: Any) -> None:
-    played = Played()
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        try:
-            _play(played, *arguments)
-        except Exception as error:  # a plug-in is a program that somebody writes
-            played.error = str(error)
-    sending.send(played)
-
-
-def _play(played: Played, spec: TrainingSpec, K: int, memberships: Tensor | None, folder: Path, saved: int) -> None:
-    """All rounds if none is `saved`, else the one after; a checkpoint is left after each."""
-    chosen = device.choose("cpu", 1)
-    for name in list(filter(_PLUGINS.match, sys.modules)):
-        del sys.modules[name]
+def _play(spec: TrainingSpec, K: int, memberships: Tensor | None, folder: Path, saved: int) -> list[list[Call]]:
+    """Calls before the first round, of its evaluation and of all rounds if none is `saved`, else of the one after."""
+    sys.stdout = io.StringIO()  # what the plug-in prints is said by the run itself
+    chosen, calls = device.choose("cpu", 1), [[]]  # type: ignore[var-annotated]
+    for name in list(sys.modules):
+        if name.startswith(("fairfl.algorithms.", "fairfl.modifiers.")) and not name.endswith(".interface"):
+            del sys.modules[name]
     for plugin in (algorithms.load(spec.algorithm), *map(modifiers.load, spec.modifiers)):
-        for name, hook in list(vars(plugin).items()):
-            if isinstance(hook, FunctionType) and not name.startswith("_"):
-                setattr(plugin, name, _noted(hook, played))
-    played.calls.append([])
+        for name, hook in vars(plugin).copy().items():
+            if isinstance(hook, FunctionType) and name[0] != "_":
+                setattr(plugin, name, _noted(hook, calls))
     simulation = Simulation(spec, _clients(K), torch.ones(K, dtype=torch.float64), chosen, memberships=memberships)
     if state := Checkpoint(folder / str(saved), "toy", 0).restore():
         simulation.load_state_dict(state)
     else:
-        played.calls.append([])
+        calls.append([])
         simulation.record_evaluation()
-    for number in range(saved + 1, ROUNDS + 1) if not saved else [saved + 1]:
-        played.calls.append([])
+    for number in range(saved + 1, saved + 2 if saved else ROUNDS + 1):
+        calls.append([])
         simulation.run_round()
         simulation.record_evaluation()
-        Checkpoint(folder / f"{number}", "toy", 0).save(simulation.state_dict())
+        Checkpoint(folder / str(number), "toy", 0).save(simulation.state_dict())
+    return calls
 
 
 def _clients(K: int) -> Clients:
@@ -171,25 +139,24 @@ def _clients(K: int) -> Clients:
     return Clients({"train": part, "validation": part, "test": part}, CLASSES, SHAPE)
 
 
-def _noted(hook: Callable[..., Any], played: Played) -> Callable[..., Any]:
+def _noted(hook: Callable[..., Any], calls: list[list[Call]]) -> Callable[..., Any]:
     """The hook; its calls are noted, and those of a force that it answers."""
     function = getattr(hook, "func", hook)  # of a partial
     names = code_of(function).co_varnames
 
-    def digests(arguments: tuple[Any, ...]) -> dict[str, str]:
+    def digests(arguments: tuple[Any, ...]) -> Digests:
         return {k: v for name, value in zip(names, arguments, strict=False) for k, v in _digests(value, name)}
 
     @wraps(hook)
     def called(*arguments: Any, **options: Any) -> Any:
         given = digests(arguments)
         answer = hook(*arguments, **options)
-        changed = [name for name, digest in digests(arguments).items() if given.get(name) != digest]
-        if changed and not played.in_place:
+        if changed := [name for name, digest in digests(arguments).items() if given.get(name) != digest]:
             what = f"changes {', '.join(changed)} in place, which others go on with; compute a new tensor"
-            played.in_place = str(wrong(function, what))
-        played.calls[-1].append(Call(str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, ""))))
+            raise _InPlaceError(str(wrong(function, what)))
+        calls[-1].append((str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, ""))))
         force = getattr(answer, "force", None)
-        return replace(answer, force=_noted(force, played)) if isinstance(answer, Plan) and force else answer
+        return replace(answer, force=_noted(force, calls)) if isinstance(answer, Plan) and force else answer
 
     return called
 
