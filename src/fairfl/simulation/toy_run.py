@@ -33,7 +33,7 @@ from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.training_spec import Model, TrainingSpec
 
 ROUNDS = 3
-CLIENTS, SAMPLES, SHAPE, CLASSES = 8, 3, (1, 2, 2), 3
+CLIENTS = 8
 PASSED = ".toy_runs"  # in the project's copy: a file for each algorithm that has passed
 
 Digests = dict[str, str]  # by name: state['lambda'], reports.delta
@@ -48,7 +48,7 @@ def check_once(copy: Path, spec: TrainingSpec, clients: int, memberships: Tensor
     """`check`, once for each algorithm of the project's copy with these modifiers and hyper-parameters; numbers among
     these are not told apart."""
     chosen = {name: value for name, value in spec.hyperparameters.items() if not isinstance(value, float)}
-    passed = copy / PASSED / fingerprint([spec.algorithm, chosen, sorted(spec.modifiers)])
+    passed = copy / PASSED / fingerprint([spec.algorithm, chosen, spec.modifiers])
     if not passed.exists():
         check(spec, clients, memberships)
         passed.parent.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ def check(spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     """
     K = min(clients, CLIENTS)
     m = K if spec.clients_per_round == clients else -(-K // 2)
-    small = {"clients_per_round": m, "rounds": ROUNDS, "local_epochs": 1, "batch_size": 2, "evaluate_log": None}
+    small = {"clients_per_round": m, "local_epochs": 1, "batch_size": 2}
     model = Model(name="mlp", hidden=[4])  # type: ignore[call-arg]
     toy = spec.model_copy(update={**small, "model": model, "loss": "cross_entropy", "evaluated_parts": ["train"]})
     algorithms.load(spec.algorithm)  # each process imports it again, but not what it takes from libraries
@@ -133,10 +133,10 @@ def _play(spec: TrainingSpec, K: int, memberships: Tensor | None, folder: Path, 
 
 
 def _clients(K: int) -> Clients:
-    draw = torch.Generator().manual_seed(0)
-    labels = torch.randint(CLASSES, (K * SAMPLES,), generator=draw)
-    part = Part(torch.randn(K * SAMPLES, *SHAPE, generator=draw), labels, torch.full((K,), SAMPLES))
-    return Clients({"train": part, "validation": part, "test": part}, CLASSES, SHAPE)
+    """Three samples each, of three classes."""
+    inputs = torch.randn(3 * K, 1, 2, 2, generator=torch.Generator().manual_seed(0))
+    part = Part(inputs, torch.arange(3 * K) * 5 // 4 % 3, torch.full((K,), 3))
+    return Clients(dict.fromkeys(("train", "validation", "test"), part), 3, (1, 2, 2))
 
 
 def _noted(hook: Callable[..., Any], calls: list[list[Call]]) -> Callable[..., Any]:
