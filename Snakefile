@@ -53,8 +53,4 @@ for _artifact in workload.known:
             artifact_outputs(_artifact),
 
 
-graph = hooks.graph_of(workflow, workload)
-rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
-hooks.decide(workflow, graph, rerun)
-if display:
-    plan.told_by(display, rerun, workload.scale.scale)
+graph = session.plan()

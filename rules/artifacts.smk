@@ -30,6 +30,7 @@ rule table:
         "<logs>/table/{paper}/{artifact}.log",
     wildcard_constraints:
         artifact=ids("table", "static_table"),
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -49,6 +50,7 @@ rule figure:
         "<logs>/figure/{paper}/{artifact}.log",
     wildcard_constraints:
         artifact=ids("figure", "illustration"),
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:

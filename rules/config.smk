@@ -24,7 +24,7 @@ try:
         "pandas",
         "pyarrow",
         "seaborn",
-        "fairfl.workflow.recorded",
+        "fairfl.workflow.session",
         "fairfl.judgement.claims.preflight",
         "fairfl.planning.restriction",
     ):
@@ -39,12 +39,6 @@ except ModuleNotFoundError as error:
 except SyntaxError as error:
     raise WorkflowError(f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}") from None
 
-from fairfl.runtime.errors import FairflError
-from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
+from fairfl.workflow.session import Session
 
-display = hooks.display(workflow)
-
-try:
-    hooks.check_config(workflow)
-except FairflError as error:
-    raise WorkflowError(str(error)) from None
+session = Session(workflow, ROOT, CODE)

@@ -10,6 +10,7 @@ rule fetch:
     wildcard_constraints:
         key=r"(weights/)?[A-Za-z0-9_.-]+",
     retries: 2
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     resources:

@@ -1,4 +1,8 @@
 # Which files the rules read and write, where that depends on the experiments: functions of wildcards.
+from fairfl.experiments.strict import csv_files
+from fairfl.jobs import collect, fetch, reproduction, trials
+from fairfl.judgement.recorded import CLAIMS, beside_record
+from fairfl.workflow import downloads
 
 
 # several rules

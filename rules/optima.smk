@@ -18,7 +18,7 @@ rule local_optimum:
         device=workload.config.device,
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
-        gpu=GPU,
+        gpu=session.gpus,
         runtime=workload.scale.limits.local_optimum.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
     params:
@@ -49,7 +49,7 @@ rule surrogate:
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
         checkpoint=str(workload.config.checkpoint_seconds),
-        gpu=GPU,
+        gpu=session.gpus,
         runtime=workload.scale.limits.surrogate.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.surrogate.memory_mb,
     params:

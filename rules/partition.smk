@@ -9,6 +9,7 @@ rule partition:
         statistics="<results>/partitions/{setting}/seed{seed}.csv",
     log:
         "<logs>/partition/{setting}/seed{seed}.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:

@@ -2,7 +2,7 @@
 # record: takes in what has finished here; reproduction: what the record says, as text.
 
 
-# Its output is set once it is known which jobs the record has (`hooks.decide`).
+# Its output is set once it is known which jobs the record has (fairfl.workflow.snakemake.Decision).
 rule restore:
     """Results of the record, as if the jobs that leave them had run."""
     output:
@@ -13,7 +13,7 @@ rule restore:
     conda:
         "../envs/fairfl.yaml"
     params:
-        jobs=RESTORATIONS,
+        jobs=session.restorations,
     shell:
         "python -P -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
 

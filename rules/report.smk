@@ -1,5 +1,6 @@
 # comparison -> order, beside; comparison, claims, order -> page; collect -> runs; plan says what would run and why
 from fairfl.jobs.summary import config as config_of_summary
+from fairfl.runtime.fingerprint import canonical
 
 CONFIG = canonical(config_of_summary(workload))
 
@@ -23,6 +24,7 @@ rule comparison:
         "<summaries>/comparison.csv",
     log:
         "<summaries>/logs/comparison.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -41,6 +43,7 @@ rule claims:
         "<summaries>/claims.csv",
     log:
         "<summaries>/logs/claims.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -58,6 +61,7 @@ rule order:
         "<summaries>/order.csv",
     log:
         "<summaries>/logs/order.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -75,6 +79,7 @@ rule beside:
         beside_tables(),
     log:
         "<summaries>/logs/beside.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -101,6 +106,7 @@ rule page:
         "<summaries>/index.html",
     log:
         "<summaries>/logs/page.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -118,6 +124,7 @@ rule runs:
         "<summaries>/runs.html",
     log:
         "<summaries>/logs/runs.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:

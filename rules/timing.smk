@@ -14,13 +14,13 @@ rule timing:
         "../envs/fairfl.yaml"
     # Other jobs would slow down what is measured. So this one takes all cores from them, though it computes with as many
     # threads as a training. A cluster gives each job cores of its own.
-    threads: lambda wc: hooks.cores(workflow) or workload.config.threads
+    threads: lambda wc: session.cores or workload.config.threads
     resources:
         device=workload.config.device,
         backend=workload.config.backend,
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
-        gpu=GPU,
+        gpu=session.gpus,
         runtime=workload.scale.limits.timing.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.timing.memory_mb,
     params:

@@ -25,7 +25,7 @@ rule train:
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),  # however many cores it gets
         checkpoint=str(workload.config.checkpoint_seconds),
-        gpu=GPU,
+        gpu=session.gpus,
         runtime=workload.scale.limits.train.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.train.memory_mb,
     params:
@@ -52,6 +52,7 @@ rule collect:
         rounds="<results>/tidy/{setting}.rounds.parquet",
     log:
         "<logs>/collect/{setting}.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:

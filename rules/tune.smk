@@ -10,6 +10,7 @@ rule trials:
         "<results>/trials/{setting}/{algorithm}.csv",
     log:
         "<logs>/trials/{setting}/{algorithm}.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -25,6 +26,7 @@ rule tune:
         "<results>/tuned/{setting}/{algorithm}.json",
     log:
         "<logs>/tune/{setting}/{algorithm}.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -55,6 +57,7 @@ rule calibrate:
         md="<results>/calibrated/{setting}.md",
     log:
         "<logs>/calibrate/{setting}.log",
+    localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:

@@ -18,7 +18,7 @@ def graph_of(workload: Workload) -> Graph:
     with (
         contextlib.chdir(ROOT),
         mock.patch.dict(os.environ),
-        mock.patch("fairfl.experiments.workload.load_workload", lambda *_: workload),
+        mock.patch("fairfl.workflow.session.load_workload", lambda *_: workload),
         mock.patch("fairfl.judgement.claims.preflight.check", lambda _: None),
     ):
         try:

@@ -9,6 +9,7 @@ from fairfl.runtime import atomic, cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
+    from fairfl.workflow.graph import Job
 
 spec = summary.spec
 
@@ -19,11 +20,21 @@ def main(argv: list[str] | None = None) -> None:
     summary.write("page", argv, lambda workload, args: render(workload, args.root, args.results, args.out[0]))
 
 
-def write_without(workload: "Workload", root: Path, results: Path, out: Path, logs: Mapping[str, Path]) -> None:
-    """Write the page without tables and figures that failed, with the reason that the log of each gives."""
-    from fairfl.reporting.page.page import render
+def write_rest(workload: "Workload", root: Path, results: Path, out: Path, left: Mapping[str, "Job"]) -> None:
+    """Write the page, if tables and figures alone have failed, of all others; it says why each of those did.
 
-    atomic.write_text(out, render(workload, root, results, out, {name: _reason(log) for name, log in logs.items()}))
+    `left`: the jobs that have not run to their end.
+    """
+    failed = {name for name, job in left.items() if job.rule in ("table", "figure")}
+    rest = [job for name, job in left.items() if name not in failed]
+    if failed and [job.rule for job in rest] == ["page"]:
+        from fairfl.reporting.page.page import render
+
+        Path(rest[0].record).unlink(missing_ok=True)  # so that the next call makes it again
+        reasons = {
+            name.partition("/")[2].replace("/", "_"): _reason(results / "logs" / f"{name}.log") for name in failed
+        }
+        atomic.write_text(out, render(workload, root, results, out, reasons))
 
 
 def _reason(log: Path) -> str:

@@ -1,4 +1,4 @@
-"""sha256 of files that may be large, for planning: each is read once, and again after a change.
+"""Checksums of files that planning asks for again and again: each file is read once, and again after a change.
 
 Known as git's index knows files: by time of change, which nobody can set, inode and size.
 """
@@ -10,28 +10,87 @@ import os
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fairfl.runtime import atomic
 
-MEMORY = Path("results/.sha256.json")  # for the next plan: path -> [time of change (ns), inode, bytes, sha256]
+MEMORY = Path("results/.sha256.json")  # of files that no job has left
+NAME = ".intact.json"  # in a folder of results: of its files
 SETTLED_NS = 10**9  # of two changes within one tick of the clock the second one cannot be seen
+
+
+class Index:
+    """Checksums, kept in a JSON file for the next plan: path -> [time of change (ns), inode, bytes, checksum]."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._changed = file, False
+        try:
+            self._seen = dict(json.loads(file.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            self._seen = {}
+
+    def find(self, path: str, state: os.stat_result) -> str:
+        """The checksum that was noted of the file in this state; "" if there is none."""
+        entry = self._seen.get(path)
+        return entry[-1] if isinstance(entry, list) and entry[:-1] == _mark(state) else ""
+
+    def note(self, path: str, state: os.stat_result, checksum: str) -> None:
+        self._seen[path], self._changed = [*_mark(state), checksum], True
+
+    def forget(self, path: str) -> None:
+        self._seen.pop(path, None)
+        self._changed = True
+
+    def save(self) -> None:
+        """For the next call; where nothing can be written that one reads the files again."""
+        if self._changed and self._file.parent.is_dir():
+            with contextlib.suppress(OSError):
+                atomic.write_text(self._file, json.dumps(self._seen))
+        self._changed = False
+
+
+class Intact:
+    """Files of all folders of results that were found as their jobs left them."""
+
+    def __init__(self) -> None:
+        self._indices: dict[str, Index] = {}
+
+    def check(self, results: str, path: str, state: os.stat_result, expected: str) -> bool:
+        """True if the file was found intact in this state. If it has another one it is noted, as if it were intact:
+        call `forget` if it is not.
+        """
+        index = self._of(results)
+        if index.find(path, state) == expected:
+            return True
+        index.note(path, state, expected)
+        return False
+
+    def forget(self, results: str, path: str) -> None:
+        self._of(results).forget(path)
+
+    def save(self) -> None:
+        for index in self._indices.values():
+            index.save()
+
+    def _of(self, results: str) -> Index:
+        if results not in self._indices:
+            self._indices[results] = Index(Path(results, NAME))
+        return self._indices[results]
 
 
 def sha256(path: Path) -> str:
     """In hex. Raises OSError."""
     key, now, state = os.path.abspath(path), time.time_ns(), path.stat()
-    mark = [state.st_ctime_ns, state.st_ino, state.st_size]
-    match _known().get(key):
-        case [*seen, str(digest)] if seen == mark:
-            return digest
+    if found := _index().find(key, state):
+        return found
     digest = _read(path)
     if now - state.st_ctime_ns > SETTLED_NS:
-        _known()[key] = [*mark, digest]
-        if MEMORY.parent.is_dir():
-            with contextlib.suppress(OSError):  # where nothing can be written, the next plan reads it again
-                atomic.write_text(MEMORY, json.dumps(_known()))
+        _index().note(key, state, digest)
+        _index().save()
     return digest
+
+
+def _mark(state: os.stat_result) -> list[int]:
+    return [state.st_ctime_ns, state.st_ino, state.st_size]
 
 
 def _read(path: Path) -> str:
@@ -40,8 +99,5 @@ def _read(path: Path) -> str:
 
 
 @cache
-def _known() -> dict[str, Any]:
-    try:
-        return dict(json.loads(MEMORY.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return {}
+def _index() -> Index:
+    return Index(MEMORY)

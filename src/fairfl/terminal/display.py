@@ -14,12 +14,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.workload import Workload
 from fairfl.terminal import summary
-from fairfl.terminal.names import called, counted
+from fairfl.terminal.names import called, counted, located, spoken
 from fairfl.terminal.progress import Run, span
 
 VARIABLE = "FAIRFL_DISPLAY"
@@ -58,6 +60,16 @@ class Display(logging.Handler):
         self._speaks = False  # what runs prints itself what there is to say
         self._screen: Any = None
         self._pressed = False  # Ctrl-C
+
+    def introduce(self, workload: Workload, results: Path, summaries: Path, asked: Callable[[], list[str]]) -> None:
+        """Learn what jobs are called, which targets the user asks for (`asked`), and where these lie."""
+        self.run.speak = partial(spoken, workload)
+        self.run.locate = partial(located, workload, results)
+        self.run.asked = asked
+        self.idle = lambda: summary.places(self.run, summaries)
+        atexit.register(self.stop)
+        for fault in workload.faulty.values():
+            self.say(f"left out: {fault}")
 
     # -- Snakemake's records --------------------------------------------------------------------
     def emit(self, record: logging.LogRecord) -> None:

@@ -59,7 +59,7 @@ def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
     return " ".join(filter(None, (kind, ", ".join(parts)))) or rule
 
 
-def located(workload: Workload, results: str, target: str) -> list[Path]:
+def located(workload: Workload, results: Path, target: str) -> list[Path]:
     """Where a target may lie: a table as Markdown, a figure as PDF, a paper's folder, else a file of that name."""
     if target in workload.known:
         paper, key, _ = workload.known[target]

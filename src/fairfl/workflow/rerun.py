@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from fairfl.runtime import arithmetic, kept, records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.hashes import Intact
 from fairfl.workflow.graph import Graph, Job
-from fairfl.workflow.intact import Intact
 
 if TYPE_CHECKING:
     from fairfl.workflow.recorded import Recorded

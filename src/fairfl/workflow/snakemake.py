@@ -183,54 +183,74 @@ def runs_here(workflow: "Workflow", at_least: int) -> bool:
     return workflow.local_exec and not deployed and len(workflow.dag) >= at_least
 
 
-def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
-    """Let Snakemake run the jobs that must run. On the nodes of a cluster nothing is decided."""
-    forced_by_user = False
+class Decision:
+    """What Snakemake is told of the jobs: which of them must run, and what they read.
 
-    def inputs(wildcards: Any, rule: str) -> dict[str, Any]:
-        """What Snakemake is to know of a job's input."""
-        job = graph.job(_name(graph, rule, wildcards))
-        if not is_main_process(workflow):
+    The only place that changes private attributes of Snakemake; each has a comment.
+    """
+
+    def __init__(self, workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
+        self.workflow, self.graph, self.rerun = workflow, graph, rerun
+        self._forced_by_user = False
+
+    def take_effect(self) -> None:
+        """Replace the rules' inputs by `inputs`, and let `before_dag` run once, before Snakemake builds its DAG."""
+        for rule in self.workflow.rules:
+            if rule.output and rule.name != RESTORE:
+                rule._input = InputFiles()  # what was parsed; `set_input` would add to it
+                rule.input_modifier = rule.output_modifier  # None for a rule that had no inputs, where one is needed
+                rule.set_input(unpack(lambda wildcards, rule=rule.name: self.inputs(wildcards, rule)))
+        build = self.workflow._prepare_dag
+
+        def prepare_dag(*arguments: Any, **options: Any) -> None:
+            self.before_dag()
+            build(*arguments, **options)
+
+        # Every command (run, dry-run, summary, rule graph) builds the DAG here, after it has read all its options.
+        self.workflow._prepare_dag = prepare_dag
+
+    def inputs(self, wildcards: Any, rule: str) -> dict[str, Any]:
+        """Files that Snakemake is to wait for, or to look at, before a job of this rule."""
+        job = self.graph.job(_name(self.graph, rule, wildcards))
+        if not is_main_process(self.workflow):
             return {name: ancient(paths) for name, paths in job.reads.items()}
-        if rerun.verdict(job.name).reason:
+        if self.rerun.verdict(job.name).reason:
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
-            return job.reads | {"above": [graph.job(name).outputs[0] for name in rerun.nearest(job.name)]}
-        if forced_by_user:
+            return job.reads | {"above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]}
+        if self._forced_by_user:
             return {name: ancient(paths) for name, paths in job.reads.items()}
         # Snakemake runs what reads a lost file when that is made again, though it be the same.
         return {name: ancient(_existing(paths)) for name, paths in job.reads.items()}
 
-    def prepare(*arguments: Any, **options: Any) -> None:
-        nonlocal forced_by_user
-        settings = workflow.dag_settings
-        forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
-        if is_main_process(workflow):
-            try:
-                check_targets(workflow, graph)
-                jobs = asked(workflow, rerun)
-                running = [job for job in jobs.values() if rerun.verdict(job.name).reason]
-                check_places(running)
-                check_device(workflow, graph, running)
-                rerun.intact.save()
-            except FairflError as error:
-                raise WorkflowError(blamed(workflow, str(error))) from None
-            rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
-            if rerun.restored:
-                restore = workflow.get_rule(RESTORE)
-                restore._output = OutputFiles()
-                restore.set_output(*(path for job in rerun.restored for path in job["outputs"]))
-            must = [job.outputs[0] for job in jobs.values() if rerun.verdict(job.name).reason]
+    def before_dag(self) -> None:
+        """Force the jobs that must run, as `--forcerun` does. On the nodes of a cluster nothing is decided."""
+        settings = self.workflow.dag_settings
+        self._forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
+        if is_main_process(self.workflow):
+            jobs = self._checked()
+            self.rerun.restored = [self.rerun.restorations[name] for name in jobs if name in self.rerun.restorations]
+            if self.rerun.restored:
+                restore = self.workflow.get_rule(RESTORE)
+                restore._output = OutputFiles()  # what was parsed; `set_output` would add to it
+                restore.set_output(*(path for job in self.rerun.restored for path in job["outputs"]))
+            must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
-        if workflow.local_exec and workflow.scheduling_settings:
+        if self.workflow.local_exec and self.workflow.scheduling_settings:
             # With a limit on submissions each job that ends starts a timer that starts itself again, for ever.
-            workflow.scheduling_settings.max_jobs_per_timespan = None
-        original(*arguments, **options)
+            self.workflow.scheduling_settings.max_jobs_per_timespan = None
 
-    for rule in workflow.rules:
-        if rule.output and rule.name != RESTORE:
-            rule._input, rule.input_modifier = InputFiles(), rule.output_modifier
-            rule.set_input(unpack(lambda wildcards, rule=rule.name: inputs(wildcards, rule)))
-    original, workflow._prepare_dag = workflow._prepare_dag, prepare
+    def _checked(self) -> dict[str, Job]:
+        """The jobs that the user asks for, by name. Raises WorkflowError if they cannot run."""
+        try:
+            check_targets(self.workflow, self.graph)
+            jobs = asked(self.workflow, self.rerun)
+            running = [job for job in jobs.values() if self.rerun.verdict(job.name).reason]
+            check_places(running)
+            check_device(self.workflow, self.graph, running)
+            self.rerun.intact.save()
+        except FairflError as error:
+            raise WorkflowError(blamed(self.workflow, str(error))) from None
+        return jobs
 
 
 def asked(workflow: "Workflow", rerun: "Rerun") -> dict[str, Job]:

@@ -21,7 +21,7 @@ def path(tmp_path, monkeypatch):
 
 def forget() -> None:
     """As a new process knows nothing."""
-    hashes._known.cache_clear()
+    hashes._index.cache_clear()
 
 
 def reads(monkeypatch) -> list:
@@ -66,3 +66,30 @@ def test_without_a_folder_of_results_nothing_is_left(path):
     path.write_bytes(b"first")
     hashes.sha256(path)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_file_of_a_job_is_checked_once_for_each_state(tmp_path):
+    path, results = tmp_path / "a.csv", str(tmp_path)
+
+    def known(intact: hashes.Intact, expected: str = "sum") -> bool:
+        return intact.check(results, str(path), path.stat(), expected)
+
+    path.write_text("1")
+    intact = hashes.Intact()
+    assert [known(intact), known(intact)] == [False, True]
+    intact.save()
+    assert known(hashes.Intact()) and not known(hashes.Intact(), "another sum")
+    before = path.stat()
+    with path.open("r+") as file:  # the same inode, size and time of modification
+        file.write("2")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not known(hashes.Intact())
+
+
+def test_what_is_not_intact_is_forgotten(tmp_path):
+    path, intact = tmp_path / "a.csv", hashes.Intact()
+    path.write_text("1")
+    intact.check(str(tmp_path), str(path), path.stat(), "sum")
+    intact.forget(str(tmp_path), str(path))
+    intact.save()
+    assert not hashes.Intact().check(str(tmp_path), str(path), path.stat(), "sum")

@@ -199,7 +199,7 @@ def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_pat
     for name in ("fedfv/table3.md", "fedfv/table3.csv", "fedfv/figure2.pdf"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    run.locate = lambda target: located(workload, str(tmp_path), target)
+    run.locate = lambda target: located(workload, tmp_path, target)
     file = str(tmp_path / "fedfv/table3.csv")
     run.asked = lambda: ["fedfv_table3", "fedfv_figure2", "fedfv", file, "eagle_table1"]
     assert list(summary.places(run, tmp_path)) == [

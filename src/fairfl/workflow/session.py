@@ -1,0 +1,198 @@
+"""What a call of Snakemake needs around its jobs, so that the Snakefile and rules/ show the workflow only.
+
+They call, in this order: `Session` before config.yaml is read, `load` when it has been, `plan` when all rules are
+parsed; of a call that runs jobs `start` before the first one, `success` or `failure` after the last.
+"""
+
+import atexit
+import contextlib
+import functools
+import gc
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snakemake.exceptions import WorkflowError
+
+from fairfl.experiments.config import selection
+from fairfl.experiments.workload import Workload, load_workload, usual_config
+from fairfl.runtime import atomic, ownership, sealed
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.warm_start.launch import WORTH, Server
+from fairfl.terminal.display import Display, last_words
+from fairfl.workflow import environment, plan, snakemake, snapshot
+from fairfl.workflow.call import Call
+from fairfl.workflow.graph import Graph
+from fairfl.workflow.recorded import available, rerun_of
+
+if TYPE_CHECKING:
+    from snakemake.workflow import Workflow
+
+DATA = "results/data"  # prepared data, for all scales
+
+
+class Session:
+    """One call of Snakemake. `root` has the Snakefile, `code` the package: a copy of it in a job on a cluster's node.
+
+    Each method raises Snakemake's WorkflowError, one line, where something is wrong with what the user gave.
+    """
+
+    workload: Workload  # `load` sets these
+    results: str  # folder of this scale
+    summaries: str  # of comparison, claims and page: a selection has its own, those of the whole stay
+    restorations: str  # file that says what comes from the record
+    gpus: int  # that a job takes: 1 or 0
+    graph: Graph  # `plan` sets it
+
+    def __init__(self, workflow: "Workflow", root: Path, code: Path) -> None:
+        self.workflow, self.root, self.code = workflow, root, code
+        self.planning = snakemake.is_main_process(workflow)  # False in a job on a cluster's node
+        self.display: Display | None = snakemake.display(workflow)
+        self.say: Callable[[str], None] = self.display.say if self.display else _print_error
+        self.server = Server()
+        with self._refusals():
+            snakemake.check_config(workflow)
+
+    def load(
+        self,
+        config: Mapping[str, Any],
+        affordable: Callable[[Workload, Path], Workload],
+        checks: Iterable[Callable[[Workload], object]],
+    ) -> Workload:
+        """The workload of this configuration, checked. `affordable` leaves out what its budget cannot buy."""
+        with self._refusals(blame=True):
+            workload = load_workload(self.code, dict(config))
+            if workload.config.recorded == "only":
+                workload = workload.restricted_to(available(workload))
+            if self.planning:
+                if workload.config.budget is not None:
+                    workload = affordable(workload, self.root)
+                for check in checks:
+                    check(workload)
+            self.gpus = environment.gpus_per_job(workload.config)
+        environment.prepare(self.code, workload.config)
+        # Planning makes millions of objects that stay; to look through them for garbage, again and again and at the
+        # end, takes a fifth of it. `start` ends that.
+        gc.disable()
+        atexit.register(gc.freeze)
+        self.workload = workload
+        self._name_folders()
+        if not self.planning:
+            with self._refusals():
+                ownership.still_wanted(Path(self.results, ".lock"))
+        if self.display:
+            asked = functools.partial(snakemake.requested, self.workflow)
+            self.display.introduce(workload, Path(self.results), Path(self.summaries), asked)
+        return workload
+
+    def plan(self) -> Graph:
+        """The graph of the parsed rules; Snakemake will run those of its jobs that must run."""
+        self.graph = snakemake.graph_of(self.workflow, self.workload)
+        self.rerun = rerun_of(self.graph, say=_print_error)
+        snakemake.Decision(self.workflow, self.graph, self.rerun).take_effect()
+        if self.display:
+            plan.told_by(self.display, self.rerun, self.workload.scale.scale)
+        return self.graph
+
+    def start(self) -> None:
+        """Lock the folders, seal the code and the specs of the jobs, keep what they replace, start their server."""
+        gc.freeze()
+        gc.enable()
+        with self._refusals(more=OSError):
+            self._lock()
+        names = snakemake.about_to_run(self.workflow, self.graph)
+        self._seal(names)
+        self.call = Call(
+            lambda judge: snakemake.asked(self.workflow, judge),
+            lambda: rerun_of(self.graph),
+            int(self.workload.config.keep),
+        )
+        self.call.begin(self.rerun, names)
+        if self.rerun.restored:
+            atomic.write_text(self.restorations, canonical(self.rerun.restored))
+            atexit.register(atomic.remove, self.restorations)
+        snakemake.watch_queue(self.workflow, self.say)
+        if self.workload.config.warm_start and snakemake.runs_here(self.workflow, at_least=WORTH):
+            shared = environment.shared_modules(map(self.graph.job, names), at_least=WORTH)
+            self.server.start(environment.libraries(self.workload), shared, self.say)
+
+    def success(self) -> None:
+        """Say what was built; WorkflowError if something must run after all."""
+        self.server.stop()
+        shutil.rmtree(self._orders, ignore_errors=True)
+        self._put_back()
+        self._say_last_words()
+
+    def failure(self, write_page: Callable[..., None]) -> None:
+        """Say what failed. `write_page`, fairfl.jobs.page.write_rest, makes the page of what did not."""
+        self.server.stop()
+        self._put_back()
+        if not (self.display and self.display.run.interrupted):
+            page = Path(self.summaries, "index.html")
+            write_page(self.workload, self.root, Path(self.results), page, self.call.left)
+        self._say_last_words()
+
+    # -- for rules ------------------------------------------------------------------------------
+    @property
+    def cores(self) -> int | None:
+        """Cores that the jobs on this machine share; None where a cluster gives each job its own."""
+        return snakemake.cores(self.workflow)
+
+    def order_of(self, output: str) -> str:
+        """The file that says, before any job starts, what the job of this output is to compute from."""
+        return f"{self._orders}/{self.graph.producer(output)}.json"
+
+    # -- parts of the story -----------------------------------------------------------------------
+    @contextlib.contextmanager
+    def _refusals(self, more: type[Exception] = FairflError, blame: bool = False) -> Iterator[None]:
+        """Make errors of the user Snakemake's; `blame`: they say which of several files, or words, gave a value."""
+        try:
+            yield
+        except (FairflError, more) as error:
+            raise WorkflowError(snakemake.blamed(self.workflow, str(error)) if blame else str(error)) from None
+
+    def _name_folders(self) -> None:
+        self.results = f"results/{self.workload.scale.scale}"
+        selected = selection(self.workload.config, usual_config(self.root, self.workload.faulty))
+        self.summaries = f"{self.results}/selections/{selected}" if selected else self.results
+        self.restorations = f"{self.results}/.restorations.json"
+        self._orders = f"{self.results}/.jobs"
+
+    def _lock(self) -> None:
+        """Data are shared by all scales, of which several may run at once."""
+        restored = any(job["record"].startswith(f"{DATA}/") for job in self.rerun.restored)
+        shares = restored or snakemake.runs_any(self.workflow, "fetch", "prepare")
+        for folder in [self.results, *([DATA] if shares else [])]:
+            ownership.workflow_lock(Path(folder, ".lock"))
+
+    def _seal(self, names: list[str]) -> None:
+        """Copy the project, which jobs work from, and write what each of them is to do."""
+        shutil.rmtree(self._orders, ignore_errors=True)
+        if names:
+            environment.run_from(snapshot.take(self.root, Path(self.results)))
+        for name in names:
+            path = Path(self._orders, f"{name}.json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.graph.order(name, os.environ[sealed.VARIABLE]))
+
+    def _put_back(self) -> None:
+        if why := self.call.end():
+            raise WorkflowError(why)
+
+    def _say_last_words(self) -> None:
+        """What was built, judged or failed, then the files that were edited meanwhile: the next call reads them."""
+        if self.display:
+            given = snakemake.given_config(self.workflow)
+            words = last_words(self.display, Path(self.summaries), sys.argv[0], given, self.workload.papers)
+            self.display.finish(words)
+        if edits := snapshot.edited(self.root, Path(os.environ[sealed.VARIABLE])):
+            shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)
+            self.say(f"edited meanwhile: {shown}; the next call sees it")
+
+
+def _print_error(text: str) -> None:
+    print(text, file=sys.stderr)
