@@ -1,6 +1,9 @@
 """A small copy of the project that the tests may edit, and what its workflow would run."""
 
+import atexit
 import contextlib
+import functools
+import gc
 import importlib
 import json
 import os
@@ -36,7 +39,8 @@ FILES = ("Snakefile", "config.yaml")
 
 _HEAD = re.compile(r"(?:local)?rule (\w+):")
 _TOTAL = re.compile(r"^total +(\d+)$", re.M)
-_END = "\0"
+END = "\0"
+PLAN = ["plan"]
 _LINE = re.compile(r"^(run|keep) +(\S+) +(.+)$", re.M)
 
 
@@ -93,28 +97,31 @@ class Forks:
         self.process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
+        atexit.register(self.process.communicate)  # an empty input ends it
 
-    def __call__(self, folder: Path, commands: Iterable[Iterable[str]], path: Iterable[Path] = ()) -> list[str]:
-        """What each command, `python -m <its words>`, prints in the folder, with `path` in PYTHONPATH.
+    def __call__(
+        self, folder: Path, *commands: Iterable[str], path: Iterable[Path] = (), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """What the commands, `python -m <words>`, print in the folder, each one up to `END`, and the last exit status.
 
-        One process runs all of them, one after the other. All must succeed.
+        One process runs all of them, until one fails. PLAN is the plan of the workflow that was parsed before it.
         """
-        commands = [list(words) for words in commands]
-        self.process.stdin.write(json.dumps([str(folder), commands, [str(entry) for entry in path]]) + "\n")
+        request = [str(folder), [list(words) for words in commands], [str(entry) for entry in path], environment]
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         code, text = json.loads(self.process.stdout.readline())
-        assert code == 0, f"{commands}\n{text[-4000:]}"
-        return text.split(_END)[:-1]
+        return subprocess.CompletedProcess(commands, code, text)
 
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
+
+@functools.cache
+def forks() -> Forks:
+    """One for all projects of this process."""
+    return Forks()
 
 
 class Project:
     """A copy of the workflow and its package in a folder of its own."""
 
-    forks: Forks | None = None  # what `jobs` and `looked` start in
     selection: tuple[str, ...] = tuple(SELECTION)
 
     def __init__(self, root: Path, folder: Path, scale: str = TINY, selection: Iterable[str] = SELECTION) -> None:
@@ -141,7 +148,7 @@ class Project:
     def copy(self, folder: Path) -> "Project":
         """With everything: results, records, what Snakemake remembers."""
         other = Project.__new__(Project)
-        other.folder, other.selection, other.forks = folder, self.selection, self.forks
+        other.folder, other.selection = folder, self.selection
         shutil.copytree(self.folder, folder, symlinks=True)
         return other
 
@@ -153,38 +160,26 @@ class Project:
     # -- Snakemake ----------------------------------------------------------------------------
     def snakemake(self, *arguments: str, config: tuple[str, ...] = (), check: bool = True, **environment: str):
         """Run Snakemake in the folder with the small selection; returns the finished process."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-        command += ["--config", *self.selection, *config]
-        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=inherited | environment,
-        )
+        done = forks()(self.folder, self._command(*arguments, config=config), **environment)
+        done.stdout = done.stdout.replace(END, "")
         assert not check or done.returncode == 0, done.stdout[-4000:]
         return done
 
     def jobs(self, *arguments: str, config: Iterable[str] = (), path: Iterable[Path] = ()) -> dict[str, Job]:
         """The jobs that a dry-run plans."""
-        (said,) = self.forks(self.folder, [self._dry_run(*arguments, config=config)], path)
-        return jobs_in(said)
+        done = forks()(self.folder, self._command("--dry-run", *arguments, config=config), path=path)
+        assert done.returncode == 0, done.stdout[-4000:]
+        return jobs_in(done.stdout.replace(END, ""))
 
     def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> tuple[str, str]:
-        """What a dry-run and `snakemake plan`, without Snakemake around it, print."""
-        from snakemake.cli import parse_config
+        """What a dry-run prints, and the plan of all its jobs (fairfl.workflow.plan)."""
+        done = forks()(self.folder, self._command("--dry-run", config=config), PLAN, path=path)
+        assert done.returncode == 0, done.stdout[-4000:]
+        dry_run, plan, _ = done.stdout.split(END)
+        return dry_run, plan
 
-        from fairfl.experiments.strict import load  # not in the process that forks: there it would hide what is edited
-
-        given = load(self.folder / "config.yaml") | parse_config([*self.selection, *config])
-        plan = ["fairfl.planning.plan", "--config", json.dumps(given), "--root", ".", "--jobs-only"]
-        dry_run, planned = self.forks(self.folder, [self._dry_run(config=config), plan], [self.folder / "src", *path])
-        return dry_run, planned
-
-    def _dry_run(self, *arguments: str, config: Iterable[str]) -> list[str]:
-        return ["snakemake", "--cores", "2", "--dry-run", *arguments, "--config", *self.selection, *config]
+    def _command(self, *arguments: str, config: Iterable[str]) -> list[str]:
+        return ["snakemake", "--cores", "2", *arguments, "--config", *self.selection, *config]
 
     def planned(self, *config: str) -> set[str]:
         """Logs of the jobs that a dry-run plans: a name per job that holds rule and wildcards."""
@@ -222,24 +217,36 @@ class Project:
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
 
 
-def become(folder: str, commands: list[list[str]], path: list[str]) -> None:
+def become(folder: str, commands: list[list[str]], path: list[str], environment: dict[str, str]) -> None:
     """Be `python -m <words>`, started in the folder, for each command."""
-    signal.alarm(300)  # a test never waits forever
+    signal.alarm(900)  # a test never waits forever
+    os.environ.update(environment)
     os.chdir(folder)
     sys.path[:1] = ["", *path]
     for module, *arguments in commands:
-        sys.argv[1:] = arguments
-        try:
-            runpy.run_module(module, run_name="__main__", alter_sys=True)
-        except SystemExit as end:
-            if end.code:
-                raise
-        print(end=_END, flush=True)
+        if [module] == PLAN:
+            print_plan()
+        else:
+            sys.argv[1:] = arguments
+            try:
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+            except SystemExit as end:
+                if end.code:
+                    raise
+        print(end=END, flush=True)
+
+
+def print_plan() -> None:
+    """The plan of the workflow that this process has parsed."""
+    from fairfl.workflow.plan import lines
+
+    (session,) = (found for found in gc.get_objects() if type(found).__name__ == "Session" and hasattr(found, "graph"))
+    print(*lines(session.graph), sep="\n")
 
 
 def serve() -> None:
-    """One command per line of the input; one exit status and text per line of the output."""
-    for name in ("snakemake.cli", "grimp", "lark", "numpy", "pandas", "snakemake_executor_plugin_slurm"):
+    """One request per line of the input; one exit status and text per line of the output."""
+    for name in ("snakemake.cli", "grimp", "lark", "pandas", "pyarrow", "pydantic", "snakemake_executor_plugin_slurm"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:

@@ -21,7 +21,7 @@ import yaml
 
 from tests import edits
 from tests.workflow import small_project
-from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
+from tests.workflow.small_project import TINY, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
 
@@ -99,14 +99,12 @@ def one_paper(root, tmp_path_factory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def wide(one_paper, tmp_path_factory) -> Iterator[Project]:
+def wide(one_paper, tmp_path_factory) -> Project:
     """Jobs of every kind, from four papers. Tests must leave the results as they are."""
     project = one_paper.copy(tmp_path_factory.mktemp("wide") / "project")
     project.select(SELECTION)
     project.snakemake()
-    project.forks = Forks()
-    yield project
-    project.forks.close()
+    return project
 
 
 @pytest.fixture
@@ -481,7 +479,6 @@ def test_one_variant_less(case):
 def test_another_paper(wide, one_paper, tmp_path, every):
     """The results of one paper are there; the others come on top of it."""
     project = one_paper.copy(tmp_path / "project")
-    project.forks = wide.forks
     project.select(wide.selection)
     eagle = {name for name in every if "eagle" in name} | {"prepare/digits"}
     eagle |= {name for name in every if name.startswith("prepare/synthetic_gaussian")}
@@ -607,9 +604,7 @@ def test_another_branch_and_back(case, every):
 # -- results in another place ------------------------------------------------------------------------
 def fresh(project: Project, folder: Path) -> Project:
     """A new clone, without results."""
-    clone = Project(project.folder, folder, SCALE, project.selection)
-    clone.forks = project.forks
-    return clone
+    return Project(project.folder, folder, SCALE, project.selection)
 
 
 def brought(project: Project, clone: Project) -> None:
@@ -876,7 +871,6 @@ def test_half_of_an_edit(own, every):
 def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
     """A marker of raw files, and what is prepared from them."""
     project = Project(root, tmp_path / "project", SCALE, ["scale=small", "papers=eagle", "artifacts=eagle_table1"])
-    project.forks = wide.forks
     project.snakemake("results/data/mnist.safetensors", config=(f"mirrors={mirror}", "offline=true"))
 
     def planned() -> set[str]:
