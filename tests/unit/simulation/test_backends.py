@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -146,41 +146,6 @@ def test_clients_walk_as_with_an_optimizer_of_torch(model, objective, momentum, 
         close(backend.train(chosen, local(3, batch_size), 5).delta, expected)
 
 
-@pytest.mark.parametrize("name", ["stacked", "sequential"])
-def test_momentum_of_a_single_step_is_none(name):
-    """To the bit, and no buffer is made."""
-    clients = image_clients([3, 9, 14])
-    backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, name, CPU)
-    plain, heavy = (backend.train(work(x, [0, 1, 2], momentum=m), local(), 0).delta for m in (0.0, 0.9))
-    assert torch.equal(plain, heavy)
-    assert "z" not in vars(backend)
-    assert not any(shape.momentum for shape in (backend.blocks.kept if name == "stacked" else ()))
-
-
-@pytest.mark.parametrize("kind", ["cpu", "cuda"])
-@pytest.mark.parametrize("batch_size", [None, 4, 100])
-def test_a_slope_is_told_the_mean_losses_of_the_batches(kind, batch_size):
-    """Of real samples only: clients are padded to the largest one, or beyond it as for a GPU."""
-    clients = image_clients([3, 9, 14])
-    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [5]}), clients)
-    stacked.kind = kind
-    told = {}
-
-    def slope(loss):
-        assert loss.dtype == torch.float64 and loss.dim() == 1
-        told.setdefault(backend, []).extend(loss[~loss.isnan()].tolist())
-        return torch.ones_like(loss)
-
-    for backend in (stacked, sequential):
-        backend.train(work(x, [2, 1, 0], slope=slope, momentum=0.5), local(2, batch_size), 0)
-    a, b = (torch.tensor(sorted(losses), dtype=torch.float64) for losses in told.values())
-    close(a, b)
-    assert len(a) == {None: 6, 4: 2 * (4 + 3 + 1), 100: 6}[batch_size]
-    if batch_size != 4:
-        first = client_losses(sequential.forward, LOSSES["cross_entropy"], x, clients.parts["train"])
-        close(torch.tensor(told[sequential][::2], dtype=torch.float64), first.flip(0))
-
-
 @pytest.mark.parametrize(
     "model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}]
 )
@@ -205,6 +170,7 @@ def test_backends_agree(model, batch_size, local_term):
     assert a.abs().max() > 0
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 12), min_size=1, max_size=5),
     batch_size=st.one_of(st.none(), st.integers(1, 13)),
@@ -264,14 +230,6 @@ def test_other_forms_of_the_products_are_the_same_products(model, batch_size, lo
             torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
-def test_a_build_without_onednn_takes_the_blas(monkeypatch):
-    rules = Tuning(alone_from=0, onednn_from=0)
-    monkeypatch.setattr(dense_kernels, "tuning", lambda: rules)
-    assert dense_kernels.onednn_from(torch.empty(1)) == 0
-    monkeypatch.setattr(dense_kernels, "_onednn", None)
-    assert dense_kernels.onednn_from(torch.empty(1)) == math.inf
-
-
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 100])
 @pytest.mark.parametrize("local_term", [{}, {"momentum": 0.8, "slope": propfair}])
 def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size, local_term):
@@ -283,22 +241,6 @@ def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size, local_term)
         a = stacked.train(work(x, ids, **local_term), local(2, batch_size), 5)
         close(a.delta, sequential.train(work(x, ids, **local_term), local(2, batch_size), 5).delta)
     assert all(block.shape.models in (2, 4) for block in stacked.blocks.kept.values())
-
-
-@pytest.mark.parametrize(("epochs", "local_term"), [(1, {}), (2, {}), (2, {"momentum": 0.9, "prox": [1.0] * 3})])
-def test_a_kept_block_holds_nothing_of_the_round(epochs, local_term):
-    """Its views would keep the updates of every client alive, for as long as the block is kept."""
-    clients = image_clients([3, 9, 14])
-    backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, "stacked", CPU)
-    delta = backend.train(work(x, [0, 1, 2], **local_term), local(epochs), 0).delta
-    storages = {delta.untyped_storage().data_ptr(), x.untyped_storage().data_ptr()}
-    (block,) = backend.blocks.kept.values()
-    for layer in block.stack.dense:
-        held = [value for value in vars(layer).values() if isinstance(value, torch.Tensor)]
-        held += [*layer.parameters, *layer.anchors, *layer.z]
-        assert held and layer.into is None
-        assert not storages & {tensor.untyped_storage().data_ptr() for tensor in held}
-    assert block.stack.start == []
 
 
 def test_kept_blocks_are_bounded_by_their_memory(monkeypatch):
@@ -313,7 +255,7 @@ def test_kept_blocks_are_bounded_by_their_memory(monkeypatch):
 ALL_AT_ONCE = {"momentum": 0.7, "slope": propfair, "prox": [0.2] * 6}
 
 
-@pytest.mark.parametrize("local_term", [{}, {"momentum": 0.7}, {"slope": propfair}, ALL_AT_ONCE])
+@pytest.mark.parametrize("local_term", [{}, ALL_AT_ONCE])
 @pytest.mark.parametrize("batch_size", [None, 4])
 def test_dropout_draws_the_same_masks_in_both_backends(batch_size, local_term):
     clients = image_clients([3, 9, 14])
@@ -406,14 +348,6 @@ def test_calls_do_not_depend_on_each_other():
             assert all(torch.equal(a, b) for a, b in returned)
 
 
-def test_a_sampled_round_trains_the_sampled_clients_only():
-    clients = image_clients([3, 9, 14])
-    for backend in both(spec_of(), clients)[:2]:
-        x = make_backend(spec_of(), clients, "auto", CPU)[1]
-        every = backend.train(work(x, [0, 1, 2]), local(), 0).delta
-        close(backend.train(work(x, [2, 0]), local(), 0).delta, every[[2, 0]])
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("slope", [None, propfair, torch.rsqrt, torch.log])
 def test_a_client_without_samples_stands_still(momentum, slope):
@@ -435,9 +369,7 @@ def test_training_does_not_touch_the_received_model():
         assert torch.equal(x, torch.ones_like(x))
 
 
-@pytest.mark.parametrize(
-    "local_term", [{}, {"slope": propfair}, {"slope": propfair, "momentum": 0.9, "prox": [0.5, 0.5]}, {"momentum": 0.9}]
-)
+@pytest.mark.parametrize("local_term", [{}, {"slope": propfair, "momentum": 0.9, "prox": [0.5, 0.5]}])
 def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch, local_term):
     clients = image_clients([30, 41], shape=(1, 8, 8))
     spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
@@ -447,23 +379,6 @@ def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch, local_ter
     monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 7)
     pieces = backend.train(work(x, [0, 1], **local_term), local(2), 0).delta
     torch.testing.assert_close(pieces, whole, rtol=1e-9, atol=1e-12)
-
-
-def test_a_convolution_takes_the_step_of_plain_autograd():
-    """Flat parameters are stored channels last; the step must be that of the ordinary model."""
-    clients = image_clients([5], shape=(2, 6, 6))
-    spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
-    backend, x = make_backend(spec, clients, "sequential", CPU)
-    from fairfl import models
-
-    plain = models.build(spec.model.model_dump(), clients.shape, 3).double()
-    flat_parameters.bind(plain, x.clone())
-    images, labels = clients.parts["train"].of(0)
-    nn.functional.cross_entropy(plain(images), labels).backward()
-    with torch.no_grad():
-        for parameter in plain.parameters():
-            parameter -= 0.1 * parameter.grad
-    close(x - backend.train(work(x, [0]), local(), 0).delta[0], flat_parameters.flatten(plain))
 
 
 def test_bf16_products_stay_near_float32():
@@ -503,21 +418,3 @@ def test_initial_model_depends_on_the_seed_alone():
     other = make_backend(spec_of(seed=2), clients, "auto", CPU)[1]
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-
-
-def test_there_is_no_second_copy_of_the_training_images():
-    clients = image_clients([3, 9, 14], shape=(3, 4, 4))
-    before = clients.parts["train"]
-    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
-    backend, x = make_backend(spec, clients, "auto", CPU)
-    after = clients.parts["train"]
-    assert after.inputs is backend.inputs and torch.equal(after.inputs, before.inputs)
-    assert after.labels is before.labels and after.counts is before.counts
-    again, _ = make_backend(spec, clients, "auto", CPU)
-    assert again.inputs is backend.inputs, "several runs on the same clients share them"
-    stacked, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, "stacked", CPU)
-    plain, _ = make_backend(
-        spec_of(model={"name": "mlp", "hidden": [5]}), image_clients([3, 9, 14], (3, 4, 4)), "stacked", CPU
-    )
-    updates = (one.train(work(x, [0, 1, 2]), local(1, 4), 0).delta for one in (stacked, plain))
-    assert torch.equal(*updates), "a dense model reads them in the order of the pixels"

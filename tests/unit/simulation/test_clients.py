@@ -52,13 +52,6 @@ def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_par
     assert clients.parts["train"].offsets == [0, 2, 4, 5]
 
 
-def test_a_client_without_samples_in_a_part_has_an_empty_slice(features):
-    part = load_clients(*features, CPU).parts["test"]
-    assert part.counts.tolist() == [1, 0, 1]
-    inputs, labels = part.of(1)
-    assert inputs.shape == (0, 2) and labels.shape == (0,)
-
-
 @pytest.mark.parametrize("client", [0, 1, 2])
 def test_a_single_client_is_the_same_as_in_the_whole(features, client):
     whole, alone = load_clients(*features, CPU), load_clients(*features, CPU, only=client)

@@ -8,7 +8,6 @@ import torch
 from fairfl.runtime import machine
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation import device
-from fairfl.simulation.backends import cuda_graph
 
 # Everything that multiplies: layers, convolutions, LSTMs.
 PRODUCTS = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
@@ -81,28 +80,5 @@ def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
     assert [switch.fp32_precision for switch in PRODUCTS] == [arithmetic] * 3
 
 
-def test_a_workspace_that_the_user_chose_stays(gpu, monkeypatch):
-    gpu(False)
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
-    device.choose("cpu", 1)
-    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
-
-
-@pytest.mark.parametrize(("choice", "usage"), [("auto", "on"), ("off", "off")])
-def test_the_summary_of_a_gpu_says_if_steps_were_captured(gpu, monkeypatch, choice, usage):
-    gpu(True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda chosen: "NVIDIA X")
-    chosen = device.choose("cuda", 1, cuda_graphs=choice)
-    assert device.facts(chosen) == {"device": "NVIDIA X", "cuda_graphs": usage}
-
-
 def test_the_summary_says_which_processor_has_computed():
     assert device.facts(device.choose("cpu", 1)) == {"device": "cpu", "processor": machine.cpu_name(), "threads": 1}
-
-
-def test_a_failed_capture_is_forgotten_with_the_next_choice(gpu, monkeypatch):
-    gpu(False)
-    monkeypatch.setattr(cuda_graph, "_failure", "no")
-    assert cuda_graph.usage() == "failed: no"
-    device.choose("cpu", 1)
-    assert cuda_graph.usage() == "on"

@@ -120,14 +120,6 @@ def test_one_label_per_sample(chunk, loss):
             assert measured.hits[client].tolist() == right.bincount(minlength=3).tolist()
 
 
-def test_counts_are_of_the_positions_that_are_asked_for():
-    part = sentences(COUNTS)
-    counted = count(part, CLASSES)
-    for client in range(len(COUNTS)):
-        labels = part.of(client)[1]
-        assert counted[client].tolist() == [int((labels == word).sum()) for word in range(CLASSES)]
-
-
 def test_a_part_that_nobody_has():
     part, (x,) = sentences([0, 0]), bigrams(1)
     loss, accuracy = client_measures(table_model, LOSSES["next_word"], x, part)
@@ -171,14 +163,6 @@ def test_a_regression_has_a_loss_but_no_accuracy(chunk):
     torch.testing.assert_close(client_losses(linear, LOSSES["squared_error"], x, part), loss, equal_nan=True)
     assert accuracy.isnan().all() and accuracy.dtype == torch.float64
     assert count(part, 0).shape == (len(COUNTS), 0)
-
-
-def test_a_regression_mixes_what_the_models_predict(chunk):
-    """sum_r share_r (w_r . x) = (sum_r share_r w_r) . x: the mixture is a model too."""
-    part, models = regression(COUNTS), torch.randn(2, 3, dtype=torch.float64)
-    mixture = torch.tensor([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0], [0.6, 0.4]], dtype=torch.float64)
-    measured = evaluate(linear, LOSSES["squared_error"], EvaluationModels(models, mixture), part, 0)
-    same_errors(part, measured, lambda client: mixture[client] @ models)
 
 
 def test_one_output_is_mixed_as_two_probabilities(chunk):

@@ -27,7 +27,7 @@ from fairfl.experiments.base import Strict
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation import federations
-from tests.unit.simulation.federations import CPU, close, spec_of, work_of
+from tests.unit.simulation.federations import CPU, close, spec_of
 
 simulation = partial(federations.simulation, rounds=6)
 
@@ -66,40 +66,10 @@ def clusters(count, membership):
     }
 
 
-@BOTH
-def test_each_model_is_trained_by_its_own_clients(monkeypatch, backend):
-    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(2, membership))
-    run = simulation("toy", backend=backend)
-    first = run.x.clone()
-    assert first.shape == (2, 15) and not torch.equal(first[0], first[1]), "models start apart"
-    run.run_round()
-    # Client 0 alone moves model 0: the same step as when it is a federation of one.
-    work = work_of(run, [0], Plan(start=first[0].expand(1, 1, -1)))
-    alone = run.backend.train(work, run.local, 0).delta[0]
-    close(run.x[0], first[0] - alone)
-    work = work_of(run, [1, 2], Plan(start=first[1].expand(1, 2, -1)))
-    close(run.x[1], first[1] - run.backend.train(work, run.local, 0).delta.mean(0))
-
-
 # -- a personal model per client ----------------------------------------------------------------------------
 
 
 PERSONAL = {"report": "personal", "lambda": 0.5}
-
-
-def test_every_client_is_evaluated_with_its_own_model():
-    run = simulation("ditto", PERSONAL)
-    run.run_round()
-    measured = run.evaluate("test")
-    for k in range(3):
-        inputs, labels = run.clients.parts["test"].of(k)
-        outputs = run.backend.forward(run.state["v"][k], inputs)
-        close(measured.loss[k], torch.nn.functional.cross_entropy(outputs, labels))
-        assert measured.hits[k].sum() == (outputs.argmax(1) == labels).sum()
-
-
-# -- one model of its own per client ----------------------------------------------------------------------
 
 
 # -- exchanges, frozen layers, another architecture -------------------------------------------------------------
@@ -154,62 +124,6 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
     alone.x = first[hidden:].clone()
     alone.run_round()
     close(run.x[hidden:], alone.x)
-
-
-# -- momentum and slope -------------------------------------------------------------------------------------
-def power(loss, q):
-    """phi'(l) for phi(l) = l^(q+1) / (q+1)."""
-    return loss**q
-
-
-def walked(run, k, start, momentum, q):
-    """Two full-batch steps of client k of a linear model, by autograd."""
-    inputs, labels = run.clients.parts["train"].of(k)
-    y, v = start.clone().requires_grad_(), 0
-    for _ in range(2):
-        with torch.enable_grad():
-            outputs = inputs.flatten(1) @ y[:12].view(3, 4).T + y[12:]
-            objective = torch.nn.functional.cross_entropy(outputs, labels) ** (q + 1) / (q + 1)
-        v = momentum * v + torch.autograd.grad(objective, y)[0]
-        y = (y - 0.1 * v).detach().requires_grad_()
-    return y.detach()
-
-
-@BOTH
-def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
-    """Another plan in each round."""
-    plans, q = [(0.9, 2), (0.9, 2), (0.0, 1), (0.5, 0)], {q: float(q) for q in range(3)}
-
-    def plan(self, state, received: Received):
-        momentum, exponent = plans[received.round]
-        return Plan(momentum=momentum, slope=partial(power, q=q[exponent]))
-
-    register(monkeypatch, "toy", configure_clients=plan)
-    run = simulation("toy", backend=backend)
-    for momentum, exponent in plans:
-        expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
-        run.run_round()
-        close(run.x, expected)
-
-
-def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):
-    seen = []
-
-    def aggregate(self, state, reports: Reports):
-        seen.append(reports.loss_received)
-        return uniform(self, state, reports)
-
-    plan = Plan(slope=partial(power, q=2.0))
-    toy = {
-        "measurements": ("loss_received",),
-        "aggregate": aggregate,
-        "configure_clients": lambda self, state, received: plan,
-    }
-    register(monkeypatch, "toy", **toy)
-    run = simulation("toy")
-    expected = run.losses("train", [0, 1, 2])
-    run.run_round()
-    close(seen[0], expected)
 
 
 # -- losses and accuracies on training data ------------------------------------------------------------------

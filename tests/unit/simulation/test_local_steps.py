@@ -31,16 +31,6 @@ D = torch.linspace(-1, 1, 15, dtype=torch.float64)
 
 
 @BOTH
-@pytest.mark.parametrize("mix", [0.3, 1.0])
-def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
-    register(monkeypatch, "toy", configure_clients=planned(mix=mix, direction=D))
-    run = simulation("toy", backend=backend)
-    expected = by_hand(run, lambda y, k: y - 0.1 * ((1 - mix) * gradient(run, y, k) + mix * D))
-    run.run_round()
-    close(run.x, expected)
-
-
-@BOTH
 def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
     def slope(losses):
         return 0.5 + losses
@@ -105,7 +95,7 @@ def test_a_force_acts_on_the_models_before_the_step(monkeypatch, backend, moment
     close(run.x, torch.stack(ends).mean(0))
 
 
-@pytest.mark.parametrize("counts", [(4, 6, 9), (9, 4, 6), (0, 7, 7), (300, 4, 2)])
+@pytest.mark.parametrize("counts", [(4, 6, 9), (9, 4, 6), (0, 7, 7), (60, 4, 2)])
 @pytest.mark.parametrize("model", ["logistic_regression", "mlp"])
 def test_backends_agree_on_all_terms_at_once(monkeypatch, counts, model):
     """Epochs of unequal length, rates and directions of each client, a proximal term, momentum, a frozen layer."""
