@@ -101,7 +101,7 @@ def box(page, of: str) -> dict[str, float]:
 TABLE = "document.querySelector('section.shown table.numbers')"
 # As many columns as FOCUS's table 1 has, with numbers as long as its longest.
 WIDEN = f"""
-    const table = {TABLE}, cell = table.querySelector('tbody td .p').closest('td');
+    const table = {TABLE}, cell = table.querySelector('tbody td .n > span').closest('td');
     while (table.tHead.rows.length > 1) table.tHead.lastChild.remove();
     table.tHead.rows[0].replaceChildren();
     for (let n = 0; n < arguments[0]; n++)
@@ -112,7 +112,7 @@ WIDEN = f"""
       for (let n = 1; n < arguments[0]; n++) row.append(cell.cloneNode(true));
     }}
     for (const one of table.querySelectorAll('tbody .n [data-i]'))
-      one.innerHTML = '0.24963<span class="s"> ± 0.00500</span>';
+      one.innerHTML = '0.24963<i> ± 0.00500</i>';
     fit(table.closest('.view'));
 """
 
@@ -127,7 +127,7 @@ def test_no_column_is_out_of_sight_on_a_large_screen(page, address, columns, ste
     last = box(page, f"[...{TABLE}.tBodies[0].rows].at(-1).lastChild")
     around = box(page, f"{TABLE}.closest('.scroll')")
     assert around["left"] < last["left"] < last["right"] <= around["right"] <= 1400
-    ours, theirs = (box(page, f"{TABLE}.querySelector('td .{part}')") for part in "op")
+    ours, theirs = (box(page, f"{TABLE}.querySelector('td .n > {part}')") for part in ("button", "span"))
     if steps:
         assert theirs["top"] >= ours["bottom"] - 4 and abs(theirs["left"] - ours["left"]) < 2
     else:
@@ -181,6 +181,19 @@ def test_a_figure_is_shown_in_full_size(page, address, width):
         page.js("const d = document.querySelector('#zoomed'); d.scrollLeft = 1e6; return d.scrollLeft + d.clientWidth")
         >= large
     )
+
+
+def test_signs_have_names_for_those_who_do_not_see_them(page, address):
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    signs = page.js("return [...document.querySelectorAll('section.shown .m')].map((e) => [e.role, e.ariaLabel])")
+    assert {"agrees", "differs"} <= {name for _, name in signs} and {role for role, _ in signs} == {"img"}
+
+
+def test_no_column_of_the_overview_is_narrower_than_its_words(page):
+    cells = "[...document.querySelectorAll('table.papers th, table.papers td')]"
+    heights = page.js(f"return {cells}.map((e) => e.getBoundingClientRect().height)")
+    assert heights and max(heights) < 48, heights
 
 
 @pytest.mark.parametrize("view", ["overview", "farthest", "claims", "demo_table1", "demo_figure1", "paper-demo"])

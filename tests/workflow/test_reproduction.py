@@ -48,9 +48,9 @@ def test_the_same_numbers_are_counted_in_five_places(clone):
     words = r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers have been checked"
     counts = {"README": re.search(words, (folder / "README.md").read_text())}
     counts["log"] = re.search(
-        r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) numbers", next(judged(results, workload.papers))
+        r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(judged(results, workload.papers))
     )
-    counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) numbers checked", page)
+    counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers checked", page)
     plan = clone.snakemake("plan").stdout
     counts["plan"] = re.search(r"of ([\d,]+) numbers that can be compared ([\d,]+) are checked", plan)
     found = {}

@@ -46,11 +46,12 @@ def test_a_pipe_gets_few_lines_and_the_page(project):
     lines = said.splitlines()
     assert "\x1b" not in said and "\r" not in said and len(lines) < 12, said
     assert any(line.startswith("to do: 1 table, 1 comparison") for line in lines), said
-    assert lines[-1] == f"page: {(project.folder.resolve() / 'results/tiny/index.html').as_uri()}"
+    assert lines[-2] == f"page: {(project.folder.resolve() / 'results/tiny/index.html').as_uri()}"
+    assert lines[-1].startswith("next: ")
     for noise in ("Building DAG", "Select jobs", "Execute", "localrule", "shared filesystem", "jobid"):
         assert noise not in said
     *_, nothing, where = project.snakemake(**PLAIN).stdout.splitlines()
-    assert nothing.startswith("Nothing to be done") and where == lines[-1]
+    assert nothing.startswith("Nothing to be done") and where == lines[-2]
     assert project.snakemake("eagle_table1", **PLAIN).stdout.splitlines()[-1].endswith("results/tiny/eagle/table1.md")
 
 

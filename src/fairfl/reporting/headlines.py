@@ -1,6 +1,7 @@
 """The papers in one line each, as README, docs/papers/ and the page have them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import digits_of, metric_of
@@ -10,6 +11,7 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import in_words, printed
 from fairfl.reporting.facts import data_name
 from fairfl.reporting.page.text import plain
+from fairfl.reporting.status import shares
 
 COLUMNS = (
     "paper", "verdict", "numbers checked", "agree or close", "inconclusive", "single seed", "main result", "published",
@@ -51,31 +53,57 @@ def claims_text(found: ClaimCount) -> str:
     return ", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"
 
 
+@dataclass(frozen=True)
+class PaperLine:
+    """A paper in one line."""
+
+    key: str
+    called: str
+    found: Count  # of its published numbers
+    main: str  # its main result; then from the baseline to the method, as published and as reproduced
+    published: str
+    reproduced: str
+    claims: str
+
+    @property
+    def verdict(self) -> str:
+        return word_for(self.found)
+
+    @property
+    def agreeing(self) -> str:
+        return share_of_enough(self.found)
+
+    @property
+    def shares(self) -> dict[str, int]:
+        """How many of its numbers agree, are close, differ, are inconclusive or were not run."""
+        return shares(self.found)
+
+    @property
+    def cells(self) -> list[str]:
+        """Those of `COLUMNS`."""
+        found = self.found
+        counts = [checked_of(found), self.agreeing, f"{found.inconclusive:,}", f"{found.one_seed:,}"]
+        return [self.called, self.verdict, *counts, self.main, self.published, self.reproduced, self.claims]
+
+
 def lines_of(
-    papers: Mapping[str, Paper],
-    numbers: Iterable[ComparisonLine],
-    claims: Iterable[ClaimLine],
-) -> list[tuple[str, ...]]:
-    """Key and cells of `COLUMNS` of each paper, from rows of comparison.csv and claims.csv."""
+    papers: Mapping[str, Paper], numbers: Iterable[ComparisonLine], claims: Iterable[ClaimLine]
+) -> list[PaperLine]:
+    """A line for each paper, from rows of comparison.csv and claims.csv."""
     numbers, claims = list(numbers), list(claims)
-    rows: list[tuple[str, ...]] = []
+    lines = []
     for name, paper in papers.items():
         own = {f"{name}_{key}" for key, artifact in paper.artifacts.items() if not artifact.ours}
         mine = [line for line in numbers if line.artifact in own]
-        found = count(mine)
         ours = theirs = said = "–"
         if paper.headline:
             said = sentence(paper)
             both = changes(paper.headline, mine)
             ours, theirs = (written(both[side], paper) for side in ("ours", "reported"))
-            few, many = both["ours"].seeds, both["reported"].seeds
-            ours += f" ({few} of {many} seeds)" if ours != "–" else ""
-        rows.append((
-            name, paper.called, word_for(found), checked_of(found), share_of_enough(found), f"{found.inconclusive:,}",
-            f"{found.one_seed:,}", said, theirs, ours,
-            claims_text(count_claims(claim for claim in claims if claim.artifact in own)),
-        ))  # fmt: skip
-    return rows
+            ours += f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
+        decided = claims_text(count_claims(claim for claim in claims if claim.artifact in own))
+        lines.append(PaperLine(name, paper.called, count(mine), said, theirs, ours, decided))
+    return lines
 
 
 def checked_of(found: Count) -> str:

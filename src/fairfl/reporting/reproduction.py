@@ -87,7 +87,7 @@ class Reproduction:
     def headlines(self) -> str:
         """A line for each paper: does it reproduce?"""
         lines = lines_of(self.papers, *self.counted(*self.papers))
-        return markdown_table(list(COLUMNS), (list(cells) for _, *cells in lines))
+        return markdown_table(list(COLUMNS), (line.cells for line in lines))
 
     # -- one paper -----------------------------------------------------------------------------
     def page(self, name: str, status: str) -> str:
@@ -115,13 +115,13 @@ class Reproduction:
 
     def _claim(self, name: str) -> list[str]:
         paper = self.papers[name]
-        ((*_, claim, theirs, ours, claims),) = lines_of({name: paper}, *self.counted(name))
+        (line,) = lines_of({name: paper}, *self.counted(name))
         said = f": {' '.join(paper.headline.source.split())}" if paper.headline else ""
-        reprints = with_itself(itself(name, paper, self.reported, Verdict()))
+        header, reprints = ["", "published", "reproduced"], with_itself(itself(name, paper, self.reported, Verdict()))
         return [
             f"## Main claim\n{plain(paper.title)}{said}\n",
-            *markdown_table(["", "published", "reproduced"], [[claim, theirs, ours]]).splitlines(),
-            f"\nClaims: {claims}. The paper with itself: {reprints}.",
+            *markdown_table(header, [[line.main, line.published, line.reproduced]]).splitlines(),
+            f"\nClaims: {line.claims}. The paper with itself: {reprints}.",
         ]
 
     def _tables(self, name: str) -> list[str]:

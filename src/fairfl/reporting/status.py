@@ -3,10 +3,6 @@
 import io
 from collections.abc import Mapping
 
-import matplotlib
-import matplotlib.patches
-from matplotlib.figure import Figure
-
 from fairfl.judgement.measurements import Count
 
 COLOURS = {
@@ -26,6 +22,9 @@ def shares(found: Count) -> dict[str, int]:
 
 def status_svg(counts: Mapping[str, Count]) -> str:
     """One bar a paper, from its name as it is to stand there; equal counts give equal text."""
+    import matplotlib.patches  # here: the page needs only `shares`
+    from matplotlib.figure import Figure
+
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))

@@ -227,7 +227,12 @@ def screen(run: Run, stream: TextIO) -> Any:
 
 
 def last_words(
-    display: Display, results: Path, snakemake: str, config: Mapping[str, object], papers: Mapping[str, Paper]
+    display: Display,
+    results: Path,
+    snakemake: str,
+    config: Mapping[str, object],
+    papers: Mapping[str, Paper],
+    scale: str = "",
 ) -> Iterator[str]:
     """After a run that ended of itself; nothing after what speaks for itself. `papers`: those of the run."""
     if not display.run.totals:
@@ -236,4 +241,4 @@ def last_words(
         return summary.interrupted(display.run, snakemake, config)
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, papers)
+    return summary.built(display.run, results, papers, scale)

@@ -18,14 +18,17 @@ LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
-def built(run: Run, results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
-    """After a run without failures; the last line is where that lies. `other` artifacts count nowhere."""
+def built(run: Run, results: Path, papers: Mapping[str, Paper] = NONE, scale: str = "") -> Iterator[str]:
+    """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
-    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built" if made else "")
-    if "page" in run.done or "all" in run.asked():
+    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built at scale {scale}" if made else "")
+    whole = "page" in run.done or "all" in run.asked()
+    if whole:
         yield from judged(results, papers)
     yield from places(run, results)
+    if whole:
+        yield f"next: {NEXT.get(scale, RECORDED)}"
 
 
 def places(run: Run, results: Path) -> Iterator[str]:
@@ -42,7 +45,7 @@ def places(run: Run, results: Path) -> Iterator[str]:
 
 
 def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
-    """What comparison.csv and claims.csv say, in a line each; other readings of a paper count in none."""
+    """What comparison.csv and claims.csv say, in a line each at most; other readings of a paper count in none."""
     if not all((results / name).is_file() for name in ("comparison.csv", "claims.csv")):
         return
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
@@ -51,23 +54,25 @@ def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     found, (readings, own) = made.numbers, readings_and_own(papers)
     lines = [line for line in lines if line.artifact not in readings | own]
     apart = sum(line.verdict.startswith("not comparable") for line in lines)
-    text = f"no number could be checked, of {found.compared:,} that can be compared"
+    text = f"checked: {found.ran:,} of {found.compared:,} published numbers"
     if found.ran:
-        text = (
-            f"checked: {found.ran:,} of {found.compared:,} numbers that can be compared, in {found.cells:,} cells: "
-            f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
-        )
-        text += f"; {found.inconclusive:,} inconclusive" if found.inconclusive else ""
+        text += f": {found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+        text += f", {found.inconclusive:,} inconclusive" if found.inconclusive else ""
         text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
     if any(line.verdict != "not reported" for line in lines):  # as all numbers of one's own experiments are
-        yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
-    for whose, of in (("claims", made.claims), ("claims of experiments of one's own", made.own_claims)):
-        statuses = of.statuses
-        claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
-        if claimed:
-            yield f"{whose}: {claimed}"
+        yield text + (f"; {apart:,} more have another scale, data or hardware than the paper's" if apart else "")
+    claimed = {"": _claims(made.claims.statuses), "your experiments: ": _claims(made.own_claims.statuses)}
+    if any(claimed.values()):
+        yield f"claims: {'; '.join(whose + said for whose, said in claimed.items() if said)}"
 
 
+def _claims(statuses: Mapping[str, int]) -> str:
+    """'2 hold, 1 not judged at this scale'."""
+    return ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
+
+
+RECORDED = "make recorded   (the same at the papers' own scale, from stored results: minutes)"
+NEXT = {"paper": "fairfl plan --config scale=paper   (which runs would check more numbers, and how long they take)"}
 _CLAIMS = {
     "holds": "hold", "fails": "fail", "within noise": "within noise", "undecidable": "undecidable",
     "not judged here": "not judged at this scale",

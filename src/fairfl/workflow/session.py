@@ -187,7 +187,8 @@ class Session:
         """What was built, judged or failed, then the files that were edited meanwhile: the next call reads them."""
         if self.display:
             given = snakemake.given_config(self.workflow)
-            words = last_words(self.display, Path(self.summaries), sys.argv[0], given, self.workload.papers)
+            papers, scale = self.workload.papers, self.workload.scale.scale
+            words = last_words(self.display, Path(self.summaries), sys.argv[0], given, papers, scale)
             self.display.finish(words)
         if edits := snapshot.edited(self.root, Path(os.environ[sealed.VARIABLE])):
             shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)

@@ -121,7 +121,7 @@ class Elements(HTMLParser):
     def asked(self, artifact: str) -> list[str]:
         """What is told of each number of an artifact, with its runs."""
         data, told = self.embedded("details"), []
-        places = [int(number) for number in re.findall(r'data-i="(\d+)"', self.html(artifact))]
+        places = [int(number) for number in re.findall(r"data-i=(\d+)", self.html(artifact))]
         for texts, runs in (data["numbers"][place] for place in places):
             told.append(" ".join([*(data["texts"][n] for n in texts), *(data["runs"][n][0] for n in runs)]))
         return told
@@ -195,7 +195,7 @@ def test_artifacts_say_what_data_and_arithmetic_their_runs_have(tmp_path) -> Non
     assert page.source.count("Arithmetic of its runs") < len(ARTIFACTS)
     assert "Source: toys, a lossy copy" in page.html("demo_table1")
     assert "Partition of demo_full: 3 of 4 owners take part" in page.html("demo_table1")
-    assert "<dt>Arithmetic</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
+    assert "<dt>Numerics</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
 
 
 def test_links_within_the_page_lead_somewhere(page) -> None:
@@ -223,7 +223,7 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
         "lossqffl": {"ours": None, "ours_std": None, "seeds": 0, "verdict": "not run", "difference": None},
     }
     own |= {name: dataclasses.replace(own[name], **changed) for name, changed in changes.items()}
-    assert "recorded" not in rendered(workload, results).text
+    assert "stored results" not in rendered(workload, results).text
     (tmp_path / COMPARISON).parent.mkdir(parents=True)
     (tmp_path / COMPARISON).write_text(comparison_text(own.values()))
     holds = rows.claim({"artifact": "demo_table1", "claim": "c1", "here": "holds", "share": "1", "reported": "holds"})
@@ -231,13 +231,13 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     page = rendered(workload, results)
     words, shown = page.words("overview"), page.words("demo_table1")
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓ full 1.25 ≈" in shown
-    assert "over seeds; full: recorded at the paper's own scale" in shown
-    assert shown.count(" full ") == 1 and "full is our number" in words  # nothing of what was not run
+    assert "over seeds; full: stored results at full scale" in shown
+    assert len(re.findall(r" full [\d–]", shown)) == 1 and "full is our number" in words  # nothing of what was not run
     assert "Recorded at the paper's own scale: 1.25 (1 seed), close." in page.asked("demo_table1")[0]
     assert (
-        "1 of 2 numbers checked: ≈ 1 close 1 of them from one seed at the papers' own scale, from the record" in words
+        "1 of 2 published numbers checked: ≈ 1 close 1 of them from one seed in stored results at full scale" in words
     )
-    assert "1 claim judged: ✓ 1 hold at the papers' own scale" in words
+    assert "1 claim checked: ✓ 1 hold in stored results at full scale" in words
     assert "FedAvg wins loss(fedavg) < loss(qffl, q=1) ≈ within noise" in shown
     assert "holds in 100 % of the draws" in shown
     # What was recorded counts in the list, too: FedAvg's loss is close.
@@ -267,8 +267,6 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
     assert "max_k L_k" in text and "nats, lower is better" in text
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓" in text and "1.10 ± 0.10 (9.00 ± 0.10) ✗" in text
     assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
-    marks = [a["aria-label"] for a in page.all("span") if a.get("role") == "img"]
-    assert {"agrees", "differs"} <= set(marks)  # words for those who do not see marks
     agrees, unmeasured, differs = page.asked("demo_table1")[:3]
     assert "Agrees with the paper: difference +0, limit 0.416." in agrees
     assert "Ours: 2 seeds, standard deviation 0.1; the paper's: 2 seeds, ± 0.1." in agrees
@@ -276,6 +274,13 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
     assert "max_k L_k: largest, in nats." in agrees
     assert "Differs from the paper's: difference -7.9, limit 0.416." in differs
     assert "The paper prints no number here. accuracy: mean, in percent. No run of fedavg measured this." in unmeasured
+
+
+def test_the_overview_answers_whether_each_paper_reproduces(page) -> None:
+    """A line for a paper: word, a bar of its published numbers, share, claims."""
+    words = " ".join(page.inside["overview"].split())
+    assert "Does it reproduce?" in words and "demo partly tested 1 1 1 of 2 1 within noise, 1 fails" in words
+    assert any(a.get("aria-label") == "1 agree, 1 differ" for a in page.all("div"))
 
 
 def test_every_number_leads_to_its_runs(page) -> None:
@@ -296,68 +301,6 @@ def test_same_inputs_on_the_same_day_same_bytes(tmp_path, monkeypatch) -> None:
         main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", str(out)])
         texts.append(out.read_bytes())
     assert texts[0] == texts[1]
-
-
-# -- several papers, other layouts --------------------------------------------------------------
-COUNT = {"name": "clients", "meaning": "", "unit": "count", "digits": 0}
-SECOND = {
-    **PAPER,
-    "paper": "second",
-    "title": "Another paper",
-    "metrics": {
-        "loss": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
-        "learning_rate": {"name": "rate", "meaning": "", "unit": "", "digits": 2},
-        "num_clients": COUNT,
-    },
-    "settings": {"x_cifar": SETTING, "x_text": SETTING},
-    "artifacts": {
-        key: {"kind": "table", "title": title, "caption": "c", "settings": ["x_cifar", "x_text"], **more}
-        for key, title, more in (
-            ("table2", "T2", {"columns": ["num_clients"]}),
-            (
-                "table4",
-                "T4",
-                {
-                    "columns": ["loss"],
-                    "layout": {"down": ["setting"], "across": ["row"]},
-                    "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}],
-                },
-            ),
-            (
-                "table5",
-                "T5",
-                {
-                    "columns": ["learning_rate"],
-                    "layout": {"down": ["metric", "row"], "across": ["setting"]},
-                    "rows": [{"algorithm": "qffl"}],
-                },
-            ),
-        )
-    },
-}
-
-
-@pytest.fixture
-def two(tmp_path) -> Elements:
-    """The page of two papers; the second has numbers in other layouts, one run that diverged, one reported as such."""
-    build(tmp_path, patches=())
-    results = tmp_path / "results/tiny"
-    (tmp_path / "papers/second.yaml").write_text(json.dumps(SECOND))
-    (tmp_path / "papers/reported/second").mkdir()
-    (tmp_path / "papers/reported/second/table4.csv").write_text(
-        demo.REPORTED + "table4,x_cifar,fedavg,,loss,1.1,0.1,std,nats,\ntable4,x_text,fedavg,,loss,,,,nats,diverged\n"
-    )
-    for setting, last in (("x_cifar", "1.2"), ("x_text", "")):
-        (results / f"tidy/{setting}.csv").write_text(
-            demo.TIDY
-            + "".join(
-                f"{setting},fedavg,,{seed},loss,{value},nats,d,10,r{seed},f\n" for seed, value in ((0, 1), (1, last))
-            )
-        )
-    (results / "tuned/x_text").mkdir(parents=True)
-    record = {"setting": "x_text", "algorithm": "qffl", "learning_rate": 0.00026, "batch_size": 1, "value": 1}
-    (results / "tuned/x_text/qffl.json").write_text(json.dumps(record | {"hyperparameters": {}}))
-    return rendered(summarised(tmp_path, "demo", "second"), results)
 
 
 RECALLED = {
@@ -407,77 +350,3 @@ def test_contradictions_are_marked_in_the_cell_and_listed(recalled) -> None:
     assert "demo_table2 fedavg demo_full max_k L_k 1.40 ± 0.10 table1: 1.10 ± 0.10" in listed
     links = [link for link in recalled.values("href") if link.startswith("#")]
     assert {link[1:] for link in links} - {"main"} <= set(recalled.values("id"))
-
-
-FOCUS = {
-    **PAPER,
-    "paper": "third",
-    "title": "A third paper",
-    "metrics": {
-        "loss": {"name": "Avg Loss", "meaning": "", "unit": "nats", "other_units": ["mse"], "direction": "down"},
-        "reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0},
-        "inference_seconds": {"name": "inference", "meaning": "", "unit": "seconds", "direction": "down", "digits": 2},
-        "config_batch_size": {"name": "batch size", "meaning": "", "unit": "", "digits": 4},
-    },
-    "algorithms": {"focus": {"title": "FOCUS"}, "fedavg": {"title": "FedAvg"}},
-    "settings": {"z_toy": SETTING, "z_image": SETTING | {"timing": {}}},
-    "artifacts": {
-        key: {"kind": "table", "title": title, "caption": "c", "settings": ["z_toy", "z_image"], **more}
-        for key, title, more in (
-            (
-                "table1",
-                "F1",
-                {"columns": ["loss", "reach"], "layout": {"down": ["setting", "metric"], "across": ["row"]}},
-            ),
-            (
-                "table8",
-                "F8",
-                {"columns": ["loss", "reach"], "layout": {"down": ["metric", "row"], "across": ["setting"]}},
-            ),
-            ("table12", "F12", {"settings": ["z_image"], "columns": ["inference_seconds"]}),
-            (
-                "table2",
-                "F2",
-                {"columns": ["config_batch_size"], "layout": {"down": ["metric"], "across": ["setting"]}, "rows": []},
-            ),
-        )
-    },
-}
-for _artifact in FOCUS["artifacts"].values():
-    _rows = [
-        {"algorithm": "focus", "hyperparameters": {"M": models}, "setting": setting, "title": "Focus"}
-        for models, setting in ((2, "z_toy"), (3, "z_image"))
-        if setting in _artifact["settings"]
-    ]
-    _artifact.setdefault("rows", [*_rows, {"algorithm": "fedavg"}])
-
-
-@pytest.fixture
-def focus(tmp_path) -> Elements:
-    """A paper with metrics as lines; the scale has fewer rounds, FedAvg never reaches the target."""
-    build(tmp_path, patches=({"match": ["z_*"], "set": {"rounds": 40}, "why": "time"},))
-    results = tmp_path / "results/tiny"
-    (tmp_path / "papers/third.yaml").write_text(json.dumps(FOCUS))
-    (tmp_path / "papers/reported/third").mkdir()
-    (tmp_path / "papers/reported/third/table1.csv").write_text(
-        f"{demo.REPORTED}table1,z_image,fedavg,,reach,inf,,,rounds,\n"
-    )
-    (tmp_path / "papers/reported/third/table12.csv").write_text(
-        f"{demo.REPORTED}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
-    )
-    for setting, variant, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
-        numbers = [("focus", variant, "loss", 0.25, unit), ("focus", variant, "reach", 9, "rounds")]
-        numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
-        (results / f"tidy/{setting}.csv").write_text(
-            demo.TIDY
-            + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
-        )
-    (results / "timed").mkdir()
-    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
-    record = {"variants": [variant], "metrics": {}, "fingerprint": "x"}
-    record |= {"processor": "EPYC", "device": "cpu", "threads": 1}
-    (results / "timed/z_image.json").write_text(json.dumps(record))
-    return rendered(summarised(tmp_path, "third"), results)
-
-
-# -- in a browser -----------------------------------------------------------------------------

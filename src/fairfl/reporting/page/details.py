@@ -24,7 +24,7 @@ _VERDICTS = {
     "not comparable: scale": "Not judged: the scale changed the experiment",
     "not comparable: stand-in": "Not judged: other data stand in for the paper's",
     "not comparable: stand-in and scale": "Not judged: other data stand in for the paper's, and the scale changed more",
-    "not comparable: hardware": "Not judged: seconds tell of the machine",
+    "not comparable: hardware": "Not compared: run times depend on the machine",
     "not reported": "The paper prints no number here",
     "not run": "Not run",
     "diverged": "Our run diverged",
@@ -42,8 +42,8 @@ class Details:
 
     def add(
         self, line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
-    ) -> dict[str, Any]:
-        """Keep a row of comparison.csv, `full` at the papers' own scale: {"detail": its place, "url": of its only run}.
+    ) -> int:
+        """Keep a row of comparison.csv, `full` at the papers' own scale: its number.
 
         `title` is what its row is called, `over` what its mean is over ('seeds').
         """
@@ -51,10 +51,7 @@ class Details:
         names = line.runs.split(";") if line.runs else []
         places = [self._run(name) for name in names]
         self._numbers.append(([self._texts.setdefault(text, len(self._texts)) for text in texts], places))
-        return {
-            "detail": len(self._numbers) - 1,
-            "url": self._runs[names[0]][1] if len(names) == 1 else "",
-        }
+        return len(self._numbers) - 1
 
     def _run(self, name: str) -> int:
         if name not in self._runs:

@@ -1,12 +1,13 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.judgement.cells import DIVERGED, digits_of, metric_of, number_text
+from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
 from fairfl.judgement.measurements import DIFFER, JUDGED, seeds_said
 from fairfl.judgement.recorded import Place
 from fairfl.judgement.rows import ComparisonLine
@@ -57,11 +58,11 @@ def table_views(
         limits = [endless(line.metric, number) for number in rounds[line.setting]]
         full, metric = recorded.get(line.place), metric_of(paper.metrics, line.metric)
         cells[place] = cell_view(line, digits(line.metric), *limits)
-        cells[place] |= details.add(line, readable(place[1].label), metric, over, full)
+        cells[place]["detail"] = details.add(line, readable(place[1].label), metric, over, full)
         cells[place]["recorded"] = recorded_view(full, digits(line.metric), limits[1])
         if full and (full.ours, full.verdict) == (line.ours, line.verdict):
             cells[place]["recorded"] = None  # this run is the recorded one
-        cells[place]["sort"] = number_text(line.ours)
+        cells[place]["sort"] = "inf" if line.ours == math.inf else ""  # of the others the text is sorted
         cells[place]["best"] = full.verdict if full else line.verdict
     views = []
     for grid in numbers.grids():
@@ -78,7 +79,12 @@ def table_views(
         unmarked, said = said_once({cells[place]["verdict"] for place in filled})
         columns = [[_head(head, numbers, paper, bears) for head in column] for column in grid.columns]
         rows = [[[cells[place] for place in numbers_of(cell)] for cell in places] for places in grid.places]
-        everywhere, _ = _in_common([cell for row in rows for places in row for cell in places])
+        every = [cell for row in rows for places in row for cell in places]
+        everywhere, _ = _in_common(every)
+        recorded = [cell["recorded"] for cell in every if cell["recorded"]]
+        few = {full["few"] for full in recorded}
+        for full in recorded if len(few) == 1 else ():
+            full["few"] = ""
         for column, *inside in zip(columns, *rows, strict=True):
             _raise_notes(column, inside)
         views.append({
@@ -91,7 +97,8 @@ def table_views(
             "unmarked": unmarked,
             "said": said,
             "seeds": seeds_said(numbers.placed[place] for place in filled),
-            "recorded": any(cells[place]["recorded"] for place in filled),
+            "recorded": bool(recorded),
+            "recorded_few": f", {few.pop()}" if len(few) == 1 and any(few) else "",
             "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
                 _row_view([_head(head, numbers, paper, bears, head in above) for head in heads], row, n in grid.rules)

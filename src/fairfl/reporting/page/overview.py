@@ -36,7 +36,7 @@ def numbers_counted(found: Count) -> dict[str, Any]:
     ]
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
     if (wider := found.agree + found.close - found.strict) > 0:
-        seeds = "; ".join(filter(None, (seeds, f"{wider:,} agree by the runs' own late evaluations alone")))
+        seeds = "; ".join(filter(None, (seeds, f"{wider:,} agree only with the wider late-evaluation tolerance")))
     return {"of": found, "judged": found.judged, "counts": counts, "seeds": seeds}
 
 

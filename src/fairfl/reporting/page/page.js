@@ -96,6 +96,8 @@ function fit(view) {
     if (!table.labelled) for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.label = titles[cell.cellIndex];
     table.labelled = true;
   }
+  // Signs have names for those who do not see them.
+  for (const sign of $$(".m:not([role])", view)) sign.role = "img", sign.ariaLabel = signs[sign.textContent];
   cues(view);
 }
 // A table that is wider than its box shows an edge where there is more.
@@ -189,7 +191,7 @@ async function showTip(of, pin, focus) {
   tip.hidden = false;
   tip.classList.toggle("pinned", pin);
   of.setAttribute("aria-describedby", "tip");
-  if (of.matches("button")) of.setAttribute("aria-expanded", String(pin));
+  of.setAttribute("aria-expanded", String(pin));
   place();
   if (focus) $("a", tip)?.focus();
 }
@@ -202,7 +204,7 @@ function place() {
 function hideTip() {
   if (!asked) return;
   asked.removeAttribute("aria-describedby");
-  if (asked.matches("button")) asked.setAttribute("aria-expanded", "false");
+  asked.setAttribute("aria-expanded", "false");
   tip.hidden = true;
   asked = null, pinned = false;
 }
@@ -241,15 +243,10 @@ async function copy(button) {
   setTimeout(() => { button.textContent = label; }, 1500);
 }
 const zoomed = $("#zoomed");
-let pointer = "mouse";
-document.addEventListener("pointerdown", (event) => { pointer = event.pointerType; });
 document.addEventListener("click", (event) => {
   const cell = cellOf(event), button = event.target.closest("button"), picture = event.target.closest("a.zoom");
   if (cell) {
-    const again = asked === cell && pinned; // a finger asks first; its second tap follows the link
-    if (cell.matches("a") && (pointer === "mouse" || event.detail === 0 || again)) return;
-    event.preventDefault();
-    if (again) hideTip(); else showTip(cell, true, event.detail === 0); // a key opens it: on to the runs
+    if (asked === cell && pinned) hideTip(); else showTip(cell, true, event.detail === 0); // a key opens it: on to the runs
     return;
   }
   if (!tip.contains(event.target)) hideTip();

@@ -27,7 +27,7 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
 from fairfl.reporting.facts import Facts, facts_of
-from fairfl.reporting.headlines import COLUMNS, lines_of
+from fairfl.reporting.headlines import lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import condensed
 from fairfl.reporting.page.details import Details
@@ -44,6 +44,14 @@ from fairfl.reporting.page.overview import (
 )
 from fairfl.reporting.page.settings import algorithm_view, setting_view
 from fairfl.reporting.page.text import readable
+from fairfl.reporting.status import COLOURS
+
+STYLES = ("good", "near", "bad", "open", "none")  # of the parts of a bar
+# What a sign beside a number means, for those who do not see it.
+SIGNS = {sign: words for _, sign, words in VERDICTS.values()} | {
+    "≠": "not compared: other data, scale or hardware",
+    "⚡": "the paper contradicts itself",
+}
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -175,7 +183,7 @@ def artifact_view(
         "facts": facts,
         "only_stand_ins": bool(facts.settings) and all(fact.stand_in for fact in facts.settings.values()),
         "links": links,
-        "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
+        "copies": [ending for ending in ("tex", "md") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "failed": "",
         "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
@@ -329,9 +337,10 @@ def render(
         ),
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
-        headlines={"columns": COLUMNS, "lines": told, "recorded": bool(printed.full)},
+        headlines={"styles": dict(zip(COLOURS, STYLES, strict=True)), "lines": told, "recorded": bool(printed.full)},
         surprises=[claim for claim in summaries.claims if claim.reported != claim.reported_expected],
         verdicts=VERDICTS,
+        signs=SIGNS,
         status=STATUS,
         data=embedded(details.data()),
         copies=embedded(copies),

@@ -24,8 +24,9 @@ def _text(value: Any) -> str:
 
 
 def setting_view(workload: Workload, name: str) -> dict[str, Any]:
-    """Every hyper-parameter of a setting: value here, the paper's value, source."""
+    """Every hyper-parameter that a setting names: value here, the paper's value, source."""
     here, paper = workload.settings[name], original(workload, name)
+    defaults = {key: field.get_default(call_default_factory=True) for key, field in Setting.model_fields.items()}
     rows = []
     for key in Setting.model_fields:
         if key in ("sources", "notes"):
@@ -36,10 +37,12 @@ def setting_view(workload: Workload, name: str) -> dict[str, Any]:
             for part, text in paper.sources.items()
             if part == key or part.startswith(f"{key}.")
         ]
+        if not sources and values[0] == values[1] == defaults[key]:
+            continue
         rows.append({
             "key": key,
             "here": _text(values[0]),
-            "paper": _text(values[1]),
+            "paper": _text(values[1]) if values[0] != values[1] else "",
             "changed": values[0] != values[1],
             "sources": [f"{part}: {text}" if part != key else text for part, text in sources],
         })  # fmt: skip
