@@ -81,9 +81,9 @@ def table_views(
         rows = [[[cells[place] for place in numbers_of(cell)] for cell in places] for places in grid.places]
         every = [cell for row in rows for places in row for cell in places]
         everywhere, _ = _in_common(every)
-        recorded = [cell["recorded"] for cell in every if cell["recorded"]]
-        few = {full["few"] for full in recorded}
-        for full in recorded if len(few) == 1 else ():
+        stored = [cell["recorded"] for cell in every if cell["recorded"]]
+        few = {full["few"] for full in stored}
+        for full in stored if len(few) == 1 else ():
             full["few"] = ""
         for column, *inside in zip(columns, *rows, strict=True):
             _raise_notes(column, inside)
@@ -97,7 +97,7 @@ def table_views(
             "unmarked": unmarked,
             "said": said,
             "seeds": seeds_said(numbers.placed[place] for place in filled),
-            "recorded": bool(recorded),
+            "recorded": bool(stored),
             "recorded_few": f", {few.pop()}" if len(few) == 1 and any(few) else "",
             "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
