@@ -51,15 +51,13 @@ def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     claims = records(results / "claims.csv", "claims", ClaimLine)
     made = totals(lines, claims, papers)
-    found, (readings, own) = made.numbers, readings_and_own(papers)
-    lines = [line for line in lines if line.artifact not in readings | own]
-    apart = sum(line.verdict.startswith("not comparable") for line in lines)
-    text = f"checked: {found.ran:,} of {found.compared:,} published numbers"
-    if found.ran:
-        text += f": {found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
-        text += f", {found.inconclusive:,} inconclusive" if found.inconclusive else ""
-        text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
-    if any(line.verdict != "not reported" for line in lines):  # as all numbers of one's own experiments are
+    found, other = made.numbers, set().union(*readings_and_own(papers))
+    apart = sum(line.verdict.startswith("not comparable") for line in lines if line.artifact not in other)
+    if found.compared or apart:  # of your own experiments no paper reports any
+        text = f"checked: {found.ran:,} of {found.compared:,} published numbers"
+        if found.ran:
+            text += f": {found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+            text += f", {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
         yield text + (f"; {apart:,} more have another scale, data or hardware than the paper's" if apart else "")
     claimed = {"": _claims(made.claims.statuses), "your experiments: ": _claims(made.own_claims.statuses)}
     if any(claimed.values()):
