@@ -28,7 +28,7 @@ def built(run: Run, results: Path, papers: Mapping[str, Paper] = NONE, scale: st
         yield from judged(results, papers)
     yield from places(run, results)
     if whole:
-        yield f"next: {NEXT.get(scale, RECORDED)}"
+        yield f"next: {PLAN if scale == 'paper' else RECORDED}"
 
 
 def places(run: Run, results: Path) -> Iterator[str]:
@@ -46,7 +46,7 @@ def places(run: Run, results: Path) -> Iterator[str]:
 
 def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     """What comparison.csv and claims.csv say, in a line each at most; other readings of a paper count in none."""
-    if not all((results / name).is_file() for name in ("comparison.csv", "claims.csv")):
+    if not (results / "claims.csv").is_file():
         return
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     claims = records(results / "claims.csv", "claims", ClaimLine)
@@ -70,7 +70,7 @@ def _claims(statuses: Mapping[str, int]) -> str:
 
 
 RECORDED = "make recorded   (the same at the papers' own scale, from stored results: minutes)"
-NEXT = {"paper": "fairfl plan --config scale=paper   (which runs would check more numbers, and how long they take)"}
+PLAN = "fairfl plan --config scale=paper   (which runs would check more numbers, and how long they take)"
 _CLAIMS = {
     "holds": "hold", "fails": "fail", "within noise": "within noise", "undecidable": "undecidable",
     "not judged here": "not judged at this scale",
