@@ -1,16 +1,19 @@
 """python -m fairfl.workflow.verify: read every result and the record; exit 1 if a file is not as its job left it.
 
 Also named are files below results/ that no job has left (foreign), and results of jobs that are in no plan any more
-(orphaned), kept ones included. Nothing is changed.
+(orphaned), kept ones included. Nothing is changed; with `--clear` orphaned results and files that were set aside as
+damaged are deleted, but nothing that is kept or foreign.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairfl.experiments.config import TEMPLATE
 from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, Record, settings
 from fairfl.runtime import cli, kept, records
@@ -72,40 +75,69 @@ class Verifier:
         yield from ((kind, what) for kind, path, what in sums.faults(folder) if Path(path).parts[0] not in told)
 
 
-def orphaned(graph: Graph, folder: Path) -> Iterator[Finding]:
-    """Results of jobs that no target of the scale asks for."""
+def orphaned(graph: Graph, folder: Path) -> Iterator[tuple[str, Path]]:
+    """(job, record or kept folder) of results that no target of the scale asks for."""
     targets = ["all", "tuned", "calibrated", *graph.workload.known]
     planned = {job.name for target in targets for job in graph.below(graph.wanted(target))}
-    for path in sorted((folder / "records").glob("**/*.json")):
-        if (name := str(path.relative_to(folder / "records").with_suffix(""))) not in planned:
-            yield "orphaned", f"{name}: in no plan at scale {graph.workload.scale.scale} ({path})"
-    for below in sorted(kept.folders(str(folder))):
-        if str(below.parent.relative_to(folder / kept.FOLDER)) not in planned:
-            yield "orphaned", f"{below}: kept, of a job that is in no plan at scale {graph.workload.scale.scale}"
+    found = [(path.with_suffix(""), "records", path) for path in (folder / "records").glob("**/*.json")]
+    found += [(path.parent, kept.FOLDER, path) for path in kept.folders(str(folder))]
+    named = [(str(job.relative_to(folder / below)), path) for job, below, path in sorted(found)]
+    return ((name, path) for name, path in named if name not in planned)
+
+
+def clear(graph: Graph, folder: Path) -> int:
+    """Delete orphaned results of a scale, and what was set aside in all of results/; the number of files.
+
+    Raises FairflError where not all is planned: what a selection leaves out is in no plan.
+    """
+    config = graph.workload.config
+    papers = {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}
+    narrow = [key for key in ("settings", "algorithms", "seeds", "budget") if getattr(config, key) is not None]
+    if papers or narrow:
+        left_out = [*narrow, *(["papers"] if papers else [])]
+        raise FairflError(f"clear: {', '.join(left_out)}: what is not selected would be deleted. Try papers='*' alone")
+    aside = [path for path in Path("results").glob(f"**/*{records.DAMAGED}") if FOLDER not in path.parents]
+    jobs = {path for _, path in orphaned(graph, folder) if path.suffix == ".json"}
+    ours = {path: (records.read(path) or {"outputs": ()})["outputs"] for path in folder.glob("records/**/*.json")}
+    current = {output for path in ours.keys() - jobs for output in ours[path]}
+    left = [Path(output) for path in sorted(jobs) for output in ours[path] if output not in current]
+    gone = [path for path in (*aside, *left, *sorted(jobs)) if path.is_file()]
+    for path in gone:
+        print(f"deleted: {path}")
+        path.unlink()
+        with contextlib.suppress(OSError):  # until one is not empty
+            path.parent.rmdir()
+            path.parent.parent.rmdir()
+    return len(gone)
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.workflow.verify", description=__doc__)
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
+    parser.add_argument("--clear", action="store_true", help="delete what is orphaned or set aside")
     args = parser.parse_args(argv)
     begun = time.monotonic()
     parsed = snakemake.parsed(args.root, from_text(args.config, dict, "--config"))
+    if args.clear:
+        print(f"{clear(parsed['graph'], Path(parsed['RESULTS']))} files deleted")
+        return
     verifier, found = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
 
     def findings() -> Iterator[Finding]:
         for folder in sorted(path for path in Path("results").iterdir() if path.is_dir() and path != FOLDER):
             yield from verifier.folder(folder)
         yield from verifier.recorded(FOLDER)
-        yield from orphaned(parsed["graph"], Path(parsed["RESULTS"]))
+        for name, path in orphaned(parsed["graph"], Path(parsed["RESULTS"])):
+            yield "orphaned", f"{name}: in no plan at scale {parsed['graph'].workload.scale.scale} ({path})"
 
-    aside = False
+    clearable = False
     for kind, what in findings():
         found[kind] += 1
-        aside |= what.endswith(records.DAMAGED)
+        clearable |= what.endswith((records.DAMAGED, ".json)"))
         print(f"{kind}: {what}")
-    if aside:
-        print(f"files that were set aside may go: find results/ -name '*{records.DAMAGED}' -delete")
+    if clearable:
+        print(f"`snakemake clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
     numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
     print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
     sys.exit(1 if any(found.values()) else 0)
