@@ -79,10 +79,9 @@ def orphaned(graph: Graph, folder: Path) -> Iterator[tuple[str, Path]]:
     """(job, record or kept folder) of results that no target of the scale asks for."""
     targets = ["all", "tuned", "calibrated", *graph.workload.known]
     planned = {job.name for target in targets for job in graph.below(graph.wanted(target))}
-    found = [(path.with_suffix(""), "records", path) for path in (folder / "records").glob("**/*.json")]
-    found += [(path.parent, kept.FOLDER, path) for path in kept.folders(str(folder))]
-    named = [(str(job.relative_to(folder / below)), path) for job, below, path in sorted(found)]
-    return ((name, path) for name, path in named if name not in planned)
+    found = {path: path.relative_to(folder / "records").with_suffix("") for path in folder.glob("records/**/*.json")}
+    found |= {path: path.parent.relative_to(folder / kept.FOLDER) for path in kept.folders(str(folder))}
+    return ((str(name), path) for path, name in sorted(found.items()) if str(name) not in planned)
 
 
 def clear(graph: Graph, folder: Path) -> int:
@@ -91,23 +90,20 @@ def clear(graph: Graph, folder: Path) -> int:
     Raises FairflError where not all is planned: what a selection leaves out is in no plan.
     """
     config = graph.workload.config
-    papers = {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}
-    narrow = [key for key in ("settings", "algorithms", "seeds", "budget") if getattr(config, key) is not None]
-    if papers or narrow:
-        left_out = [*narrow, *(["papers"] if papers else [])]
+    left_out = [key for key in ("settings", "algorithms", "seeds", "budget") if getattr(config, key) is not None]
+    if {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}:
+        left_out.append("papers")
+    if left_out:
         raise FairflError(f"clear: {', '.join(left_out)}: what is not selected would be deleted. Try papers='*' alone")
-    aside = [path for path in Path("results").glob(f"**/*{records.DAMAGED}") if FOLDER not in path.parents]
-    jobs = {path for _, path in orphaned(graph, folder) if path.suffix == ".json"}
-    ours = {path: (records.read(path) or {"outputs": ()})["outputs"] for path in folder.glob("records/**/*.json")}
-    current = {output for path in ours.keys() - jobs for output in ours[path]}
-    left = [Path(output) for path in sorted(jobs) for output in ours[path] if output not in current]
-    gone = [path for path in (*aside, *left, *sorted(jobs)) if path.is_file()]
+    gone = [path for path in Path("results").glob(f"**/*{records.DAMAGED}") if FOLDER not in path.parents]
+    for _, path in orphaned(graph, folder):
+        if path.is_file() and (record := records.read(path)):
+            gone += [*(Path(output) for output in record["outputs"] if not records.damage(output, record)), path]
     for path in gone:
         print(f"deleted: {path}")
         path.unlink()
         with contextlib.suppress(OSError):  # until one is not empty
-            path.parent.rmdir()
-            path.parent.parent.rmdir()
+            os.removedirs(path.parent)
     return len(gone)
 
 
@@ -131,16 +127,14 @@ def main(argv: list[str] | None = None) -> None:
         for name, path in orphaned(parsed["graph"], Path(parsed["RESULTS"])):
             yield "orphaned", f"{name}: in no plan at scale {parsed['graph'].workload.scale.scale} ({path})"
 
-    clearable = False
     for kind, what in findings():
         found[kind] += 1
-        clearable |= what.endswith((records.DAMAGED, ".json)"))
         print(f"{kind}: {what}")
-    if clearable:
-        print(f"`snakemake clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
     numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
     print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
-    sys.exit(1 if any(found.values()) else 0)
+    if any(found.values()):
+        print(f"`snakemake clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

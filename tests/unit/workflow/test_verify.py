@@ -31,8 +31,8 @@ def graph(planned: list[str], **config):
 def found(tmp_path, monkeypatch):
     """Files of a project with a current, an orphaned, a kept, a damaged, a recorded and a user's own file."""
     monkeypatch.chdir(tmp_path)
-    left_by("train/now", "results/tiny/runs/now/a.csv", "results/tiny/shared.csv")
     left_by("train/gone", "results/tiny/runs/gone/a.csv", "results/tiny/shared.csv")
+    left_by("train/now", "results/tiny/runs/now/a.csv", "results/tiny/shared.csv")  # made anew by another job
     others = ("tiny/runs/gone/mine.txt", "tiny/kept/train/gone/0123/record", "recorded/a.damaged", "tiny/now.txt")
     for path in (*others, "tiny/runs/now/b.csv.damaged", "../papers/ours.yaml"):
         Path("results", path).parent.mkdir(parents=True, exist_ok=True)
