@@ -33,7 +33,7 @@ patches:
     set: {data: {name: digits}, samples: 120, clients: 2, clients_per_round: 2}
     why: test
 """
-SELECTION = ["scale=tiny", "artifacts=eagle_table1,eagle_figure2,eagle_figure3,eagle_table3"]
+SELECTION = ["scale=tiny", "papers=eagle", "artifacts=eagle_table1,eagle_figure2,eagle_figure3,eagle_table3"]
 FOLDERS = ("rules", "papers", "scales", "envs", "profiles", "src")
 FILES = ("Snakefile", "config.yaml")
 

@@ -7,6 +7,9 @@ import shutil
 
 import pytest
 
+from fairfl.runtime import records
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow import record
 from tests.workflow.small_project import TINY, Project, jobs_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
@@ -62,10 +65,9 @@ def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
 
 
 def test_the_rest_is_trained(fresh):
-    jobs = jobs_in(fresh.snakemake("--dry-run").stdout)
-    trained = {job.name for job in jobs.values() if job.rule == "train"}
-    assert trained and not any("/fedavg/" in name for name in trained)
-    assert "restore" in rules_of(fresh.snakemake("--dry-run").stdout)
+    jobs = jobs_in(fresh.snakemake("--dry-run").stdout).values()
+    trained = {job.name for job in jobs if job.rule == "train"}
+    assert trained and not any("/fedavg/" in name for name in trained) and "restore" in {job.rule for job in jobs}
 
 
 def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
@@ -86,7 +88,7 @@ def test_the_record_may_be_ignored(fresh):
 
 
 def test_from_the_record_alone_everything_is_built(fresh):
-    done = fresh.snakemake(config=("recorded=only",))
+    done = fresh.snakemake("eagle_table1", "results/paper/comparison.csv", config=("recorded=only",))
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
     with (fresh.folder / "results/paper/eagle/table1.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -99,9 +101,9 @@ def test_from_the_record_alone_everything_is_built(fresh):
 
 def test_other_code_is_said(fresh):
     fresh.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
-    fresh.snakemake(config=("algorithms=fedavg",))
-    tidy = (fresh.folder / "results/paper/tidy/eagle_synthetic_gaussian.csv").read_text()
-    assert "recorded with the code of" in tidy
+    tidy = "results/paper/tidy/eagle_synthetic_gaussian.csv"
+    fresh.snakemake(tidy, config=("algorithms=fedavg",))
+    assert "recorded with the code of" in (fresh.folder / tidy).read_text()
 
 
 def test_what_was_trained_here_is_trained_again_after_an_edit(recorded, tmp_path):
@@ -131,20 +133,17 @@ def test_another_number_of_the_same_code_is_refused(recorded, tmp_path):
     damaged = project.snakemake("record", config=("algorithms=fedavg",), check=False)
     assert damaged.returncode and "summary.json" in damaged.stdout
     # The same, but with a record that vouches for it.
-    from fairfl.runtime import records
-
     path = project.folder / "results/paper/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
-    record = records.read(path)
-    name = next(name for name in record["outputs"] if name.endswith("summary.json"))
-    record["outputs"][name] = [(run / "summary.json").stat().st_size, records.content(run / "summary.json")]
-    path.write_text(records.canonical(record))
+    left = records.read(path)
+    name = next(name for name in left["outputs"] if name.endswith("summary.json"))
+    left["outputs"][name] = [(run / "summary.json").stat().st_size, records.content(run / "summary.json")]
+    path.write_text(records.canonical(left))
     refused = project.snakemake("record", config=("algorithms=fedavg",), check=False)
     assert refused.returncode and "other numbers of the same spec, code, arithmetic and processor" in refused.stdout
     assert "comm_cost" in refused.stdout
     assert (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes() == before
 
 
-def test_only_the_papers_scale_is_recorded(root, tmp_path):
-    project = Project(root, tmp_path / "tiny")
-    refused = project.snakemake("record", check=False)
-    assert refused.returncode and "--config scale=paper" in refused.stdout
+def test_only_the_papers_scale_is_recorded(root):
+    with pytest.raises(FairflError, match="--config scale=paper"):
+        record.main(["--config", '{"scale": "quick"}', "--root", str(root)])

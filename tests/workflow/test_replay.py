@@ -26,12 +26,13 @@ REAL = {"fedfv_fmnist": ["fedavg/default/seed0", "qffl/q=5.0/seed0"]}
 
 @pytest.mark.parametrize("setting", GENERATED)
 def test_generated_data(setting, root, tmp_path):
-    replay(Project(root, tmp_path / "project", selection=("scale=paper",)), root, setting, GENERATED[setting])
+    project = Project(root, tmp_path / "project", selection=("scale=paper", f"papers={setting.partition('_')[0]}"))
+    replay(project, root, setting, GENERATED[setting])
 
 
 @pytest.mark.parametrize("setting", REAL)
 def test_real_data(setting, root, tmp_path, mirror):
-    project = Project(root, tmp_path / "project", selection=("scale=paper", f"mirrors={mirror}"))
+    project = Project(root, tmp_path / "project", selection=("scale=paper", "papers=fedfv", f"mirrors={mirror}"))
     replay(project, root, setting, REAL[setting])
 
 

@@ -11,6 +11,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
 
 from fairfl.experiments.workload import load_workload
+from fairfl.runtime.errors import FairflError
 from fairfl.workflow import snakemake
 from tests.workflow.graphs import graph_of
 
@@ -20,6 +21,39 @@ DAG, Workflow = workflow.DAG, workflow.Workflow
 @pytest.fixture(scope="module")
 def graph(root):
     return graph_of(load_workload(root, {"scale": "quick", "papers": ["eagle"], "artifacts": ["eagle_table1"]}))
+
+
+def called(graph, *targets, dryrun=False):
+    """A workflow that is asked for these targets."""
+    rules = [
+        SimpleNamespace(name=rule.name, has_wildcards=lambda rule=rule: any("{" in path for path in rule.outputs))
+        for rule in graph.rules.values()
+    ]
+    return SimpleNamespace(dag_settings=SimpleNamespace(targets=targets), rules=rules, touch=False, dryrun=dryrun)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("eagle_tabel1", "no target 'eagle_tabel1'; did you mean 'eagle_table1'?"),
+        ("results/quick/eagle/tabel1.csv", "did you mean 'results/quick/eagle/table1.csv'?"),
+        ("results/quick/tidy/eagle_emnist_linear_a01.csv", "'results/quick/tidy/eagle_emnist_linear_a0.1.csv'?"),
+        ("README.md", "no target 'README.md'"),
+        ("eagle_table2", "no target 'eagle_table2': `artifacts` leaves it out"),
+    ],
+)
+def test_a_target_that_nothing_makes(graph, target, words):
+    with pytest.raises(FairflError, match=re.escape(words)):
+        snakemake.check_targets(called(graph, target), graph)
+
+
+@pytest.mark.parametrize(
+    ("targets", "dryrun"), [(("plan", "eagle_table1"), False), (("plan",), True), (("eagle_table1", "plan"), False)]
+)
+def test_a_plan_runs_nothing(graph, targets, dryrun):
+    """Not even the other targets of its command, of which it says nothing; and its dry run would be empty."""
+    with pytest.raises(FairflError, match="`snakemake plan --config artifacts=eagle_table1` plans a part"):
+        snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph)
 
 
 def test_workflow_prepare_dag_is_where_targets_and_forced_files_are_read():

@@ -84,11 +84,6 @@ def test_the_log_of_a_job_that_fails_is_the_last_thing_on_the_screen(project):
     command = lines[-1].removeprefix("   it alone: ")
     assert " --cores 1 --config scale=tiny " in command and command.endswith(".csv")
     assert "{" not in done.stdout  # no spec on the screen
-    # On a terminal likewise, and the command repeats it.
-    code, said = on_a_terminal(project)
-    assert code and "it alone:" in said.splitlines()[-1], said
-    again = project.snakemake(command.rpartition(" ")[2], check=False, **PLAIN)
-    assert "| error: no luck" in again.stdout
 
 
 def test_a_dry_run_is_short(project):

@@ -58,19 +58,6 @@ def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
     assert "stand-in for cifar100" in table
 
 
-def test_the_stage_is_a_no_op_the_second_time(tuned):
-    assert "Nothing to be done" in tuned.snakemake("--dry-run", config=CHOICES).stdout
-
-
-def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
-    tuned.edit("src/fairfl/algorithms/vred.py", "1 + 2 * self.config.beta", "1 + (1 + 1) * self.config.beta")
-    planned = tuned.planned(*CHOICES)
-    tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * self.config.beta", "1 + 2 * self.config.beta")
-    runs = {name for name in planned if "/train/" in name}
-    assert len(runs) == 4 * 2 and all("~tuning~" in name and "/vred/" in name for name in runs)
-    assert {name for name in planned if "/partition/" in name} == set()
-
-
 def test_runs_take_what_was_chosen_if_asked_to(tuned):
     tuned.snakemake(config=TUNED)
     folder = tuned.folder / "results/tiny/runs/vred_cifar100/vred"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.workflow.small_project import Project, plan_in
+from tests.workflow.small_project import plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 
@@ -28,16 +28,7 @@ def test_a_summary_traces_a_number_to_code_and_spec(finished):
 
 
 def test_same_command_again_and_targets_of_the_documentation_run_nothing(finished):
-    for targets in ([], ["eagle", "eagle_table1", "report"]):
-        assert "Nothing to be done" in finished.snakemake("--dry-run", *targets).stdout
-
-
-def test_another_clone_gives_the_same_bytes(finished, root, tmp_path):
-    other = Project(root, tmp_path)
-    other.snakemake()
-    first, second = finished.csv(), other.csv()
-    assert first.keys() == second.keys() and len(first) > 10
-    assert [name for name in first if first[name] != second[name]] == []
+    assert "Nothing to be done" in finished.snakemake("--dry-run", "all", "eagle", "eagle_table1", "report").stdout
 
 
 def test_plan_is_a_target_and_says_why_in_words(project):

@@ -8,7 +8,6 @@ import argparse
 import math
 import os
 import shlex
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,15 +239,11 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.planning.plan", description=__doc__)
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    parser.add_argument("--jobs-only", action="store_true", help="only the line per job: no costs, no CSV")
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config")
     asked = load_workload(args.root, config).config  # a bad configuration is one line, without Snakemake's
     budget = asked.budget
     graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
-    if args.jobs_only:
-        print("\n".join(lines(graph)))
-        return
     planner = Planner(graph, args.root)
     reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
@@ -276,4 +271,4 @@ def main(argv: list[str] | None = None) -> None:
 
 if __name__ == "__main__":
     # Costs may have loaded torch, which takes long to take down, and says much.
-    cli.run(main, teardown="--jobs-only" in sys.argv)
+    cli.run(main, teardown=False)

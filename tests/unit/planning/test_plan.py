@@ -127,10 +127,3 @@ def test_an_hour_on_a_gpu_counts_where_there_is_one(root, configuration, monkeyp
     kind = ("train", SETTINGS[1], "fedavg", "default")
     job = planner.graph.job(f"train/{SETTINGS[1]}/fedavg/default/seed0")
     assert planner.costs.hours(job) == planner.costs.estimate(kind)[1]
-
-
-def test_jobs_only_writes_nothing(root, configuration, capsys):
-    before = sorted(map(str, Path().glob("[!.]*/**/*")))
-    text = printed(root, configuration(), capsys, "--jobs-only")
-    assert text[-1].endswith("other jobs would run at scale paper")
-    assert sorted(map(str, Path().glob("[!.]*/**/*"))) == before
