@@ -45,7 +45,7 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     def number(place: Place) -> tuple[str, str, str]:
         """Ours and the paper's number, and the verdict's sign."""
         line = numbers.placed[place]
-        ran = endless(line.metric, facts.settings[line.setting].rounds)
+        ran = endless(line.metric, workload.settings[line.setting].rounds)
         view = cell_view(line, digits(line.metric), ran, "∞")
         ours, theirs = (
             " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
