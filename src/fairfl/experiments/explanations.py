@@ -1,4 +1,5 @@
-"""papers/explanations/<paper>.yaml: where our numbers differ from a paper's, what was tried to find out why."""
+"""papers/explanations/<paper>.yaml: where our numbers differ from a paper's, what was tried to find out why, and what
+remains to ask the authors."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,10 +27,17 @@ def _short(text: str) -> str:
     return text
 
 
+def _asks(text: str) -> str:
+    if not text.endswith("?") or text.count("?") > 1:
+        raise ValueError(f"{shown(text)} is not a question. Expected one sentence that ends in '?'")
+    return text
+
+
 Names = Annotated[list[str], Field(min_length=1), DISTINCT]
 Sentence = Annotated[str, Field(min_length=1)]
 Words = Annotated[str, Field(min_length=1, max_length=100)]
 Value = Annotated[str, Field(min_length=1, max_length=60)]
+Question = Annotated[str, AfterValidator(_asks)]
 
 
 def family(metric: str) -> str:
@@ -57,8 +65,12 @@ class Trial(Strict):
         None, description="ids as a list, or the number of seeds if ids are not noted"
     )
 
+    def values(self) -> list[str]:
+        """Published, before and after; – where one is missing."""
+        return [value or "–" for value in (self.published, self.before, self.after)]
+
     @model_validator(mode="after")
-    def _values(self) -> Self:
+    def _alike(self) -> Self:
         given = {key: getattr(self, key) for key in ("published", "before", "after") if getattr(self, key)}
         if not given:
             raise ValueError("no number. Expected at least one of published, before, after")
@@ -96,7 +108,13 @@ class Explanations(Strict):
 
     paper: str
     differences: dict[str, Annotated[list[Explanation], Field(min_length=1)]] = Field(
-        description="artifact, such as fedfv_table3, or setting -> what was tried, in the order of trying"
+        default_factory=dict,
+        description="artifact, such as fedfv_table3, or setting -> what was tried, in the order of trying",
+    )
+    questions: list[Question] = Field(
+        default_factory=list,
+        max_length=5,
+        description="questions to the authors, each one sentence that names the table or section",
     )
 
     def on(self, artifact: str, setting: str, variant: Variant, metric: str) -> Iterator[Explanation]:
@@ -111,7 +129,7 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
     Raises SpecError with file, key, value and the nearest name if a file names a paper, an artifact, a setting, an
     algorithm or a metric that does not exist.
     """
-    found = {name: Explanations(paper=name, differences={}) for name in papers}
+    found = {name: Explanations(paper=name) for name in papers}
     for path in yaml_files(root / FOLDER).values():
         file = str(FOLDER / path.name)
         read = check(load(path), Explanations, file)

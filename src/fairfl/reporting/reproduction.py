@@ -22,8 +22,9 @@ from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share_of_
 from fairfl.reporting.page.text import plain
 
 LONGEST = 60  # lines of a page
-_TABLES, _WORST, _OPEN = 8, 10, 4  # most artifacts and numbers; facts that the paper leaves open, at least
+_TABLES, _WORST, _OPEN = 6, 6, 3  # most artifacts and numbers; facts that the paper leaves open, at least
 _OUTCOMES = ("explained", "mended", "open")
+_TRIED = ["change", "where", "published", "before", "after", "outcome"]
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
 _NOT_STATED = "not stated: chosen because "
 
@@ -91,12 +92,13 @@ class Reproduction:
 
     # -- one paper -----------------------------------------------------------------------------
     def page(self, name: str, status: str) -> str:
-        """docs/papers/<paper>.md. Hypotheses get the lines that the other sections leave."""
+        """docs/papers/<paper>.md. Trials get the lines that the other sections leave."""
         sections = [self._result(name, status), self._claim(name), self._tables(name), self._differing(name)]
-        citation, hypotheses = _bibtex(name, self.papers[name]), sum(map(len, self.tried[name].differences.values()))
-        left = LONGEST - _joined([*sections, citation]).count("\n")
-        opened = self._open(name, max(_OPEN, left - hypotheses - 4))
-        return _joined([*sections, opened, self._tried(name, left - (len(opened) + 1) * bool(opened) - 1), citation])
+        below = [self._questions(name), _bibtex(name, self.papers[name])]
+        trials = sum(len(one.tried) for _, one in self._hypotheses(name))
+        left = LONGEST - _joined([*sections, *below]).count("\n")
+        opened = self._open(name, max(_OPEN, left - trials - 6))
+        return _joined([*sections, opened, self._tried(name, left - (len(opened) + 1) * bool(opened) - 1), *below])
 
     def _result(self, name: str, status: str) -> list[str]:
         paper, found = self.papers[name], count(self.counted(name)[0])
@@ -117,11 +119,13 @@ class Reproduction:
         paper = self.papers[name]
         (line,) = lines_of({name: paper}, *self.counted(name))
         said = f": {' '.join(paper.headline.source.split())}" if paper.headline else ""
-        header, reprints = ["", "published", "reproduced"], with_itself(itself(name, paper, self.reported, Verdict()))
+        reprints = with_itself(itself(name, paper, self.reported, Verdict()))
         return [
-            f"## Main claim\n{plain(paper.title)}{said}\n",
-            *markdown_table(header, [[line.main, line.published, line.reproduced]]).splitlines(),
-            f"\nClaims: {line.claims}. The paper with itself: {reprints}.",
+            "## Main claim",
+            f"- {plain(paper.title)}{said}",
+            f"- **Published:** {line.main}: {line.published}",
+            f"- **Reproduced:** {line.reproduced}",
+            f"- **Claims:** {line.claims}. The paper with itself: {reprints}.",
         ]
 
     def _tables(self, name: str) -> list[str]:
@@ -193,14 +197,45 @@ class Reproduction:
         ] if lines else []  # fmt: skip
 
     def _tried(self, name: str, room: int) -> list[str]:
-        """A line for each hypothesis, as many as fit into `room` with the heading: explanations first."""
-        every = [(where, one) for where, some in self.tried[name].differences.items() for one in some]
-        every.sort(key=lambda tried: _OUTCOMES.index(tried[1].outcome))
-        lines = [f"- {_line(one.hypothesis)} ({where}) **{one.outcome}**" for where, one in every]
-        if not lines:
+        """A table of what was tried, in `room` lines with its heading: first rows of hypotheses before others."""
+        hypotheses = self._telling_first(name)
+        rows = [
+            [trial.change, f"{place.removeprefix(f'{name}_')}: {trial.where}", *trial.values(), one.outcome]
+            for number in range(max((len(one.tried) for _, one in hypotheses), default=0))
+            for place, one in hypotheses
+            for trial in one.tried[number : number + 1]
+        ]
+        if not rows:
             return []
-        file = f"`papers/explanations/{name}.yaml`, with the evidence"
-        return ["## What was tried on what differs", *_shortened(lines, room - 1, file)]
+        if len(rows) > (most := room - 3):  # without the heading and the head of the table
+            more = f"{len(rows) - most + 1} more rows: `papers/explanations/{name}.yaml`"
+            rows[most - 1 :] = [[more, *[""] * (len(_TRIED) - 1)]]
+        return ["## What was tried on what differs", *markdown_table(_TRIED, rows).splitlines()]
+
+    def _telling_first(self, name: str) -> list[tuple[str, Explanation]]:
+        """Hypotheses with their place: by outcome, then by how many differing numbers only they are about so far."""
+        left, seen, ordered = [], set[int](), []
+        for place, one in self._hypotheses(name):
+            about = {
+                number
+                for number, line in enumerate(self.differences(name))
+                if place in (line.artifact, line.setting) and one.covers(line.variant, line.metric)
+            }
+            left.append((place, one, about))
+        while left:
+            left.sort(key=lambda each: (_OUTCOMES.index(each[1].outcome), -len(each[2] - seen)))
+            place, one, about = left.pop(0)
+            seen |= about
+            ordered.append((place, one))
+        return ordered
+
+    def _hypotheses(self, name: str) -> Iterator[tuple[str, Explanation]]:
+        return ((place, one) for place, some in self.tried[name].differences.items() for one in some)
+
+    def _questions(self, name: str) -> list[str]:
+        asked = self.tried[name].questions
+        numbered = (f"{number}. {' '.join(text.split())}" for number, text in enumerate(asked, 1))
+        return ["## Questions to the authors", *numbered] if asked else []
 
 
 _VERBS = {
@@ -247,12 +282,6 @@ def _shortened(lines: list[str], most: int, where: str) -> Iterator[str]:
     else:
         yield from lines[: most - 1]
         yield f"- {len(lines) - most + 1} more: {where}"
-
-
-def _line(text: str) -> str:
-    """One line, with a full stop."""
-    text = " ".join(text.split())
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _bibtex(name: str, paper: Paper) -> list[str]:

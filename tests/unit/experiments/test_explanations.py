@@ -47,6 +47,22 @@ def test_trials_keep_the_digits_of_their_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("questions", "words"),
+    [
+        (
+            ["State the rate."],
+            "questions.0: 'State the rate.' is not a question. Expected one sentence that ends in '?'",
+        ),
+        (["Why?"] * 6, "questions: ['Why?', "),
+    ],
+)
+def test_questions_are_few_and_ask(tmp_path, questions, words):
+    with pytest.raises(SpecError) as error:
+        read(tmp_path, {"paper": "demo", "questions": questions})
+    assert str(error.value).startswith(FILE + words)
+
+
+@pytest.mark.parametrize(
     ("place", "key", "value", "words"),
     [
         ("demo_table2", "outcome", "open", "differences: no artifact or setting 'demo_table2'; did you mean"),

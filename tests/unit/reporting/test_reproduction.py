@@ -125,7 +125,7 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
         "scale. Of 4 that can be distinguished from noise, 2 of 4 agree or are close; 0 are "
         "[inconclusive](../numbers.md#verdicts), 0 rest on a single seed."
     )
-    assert "Claims: 2 hold, 1 within noise, 1 fails. The paper with itself: prints nothing twice." in page
+    assert "- **Claims:** 2 hold, 1 within noise, 1 fails. The paper with itself: prints nothing twice." in page
     assert "| demo_table1 | 4 | 3 | 1 | 1 | 1 | 0 | 2 hold, 1 within noise, 1 fails |" in page
     assert "| demo_table2 | 1 | 1 | 0 | 0 | 1 | 0 | – |" in page and not any("demo_late" in text for text in page)
 
@@ -162,7 +162,7 @@ def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_limi
     assert "| demo | 1 | 1 | 2 | 50 % | 0 | 0 | 2 | 2 | 0 % |\n1\n" in text
 
 
-def test_differing_numbers_stand_worst_first_with_what_was_tried(project):
+def test_differing_numbers_stand_worst_first(project):
     explain(project, {"demo_table1": TRIED, "full": [TRIED[0]]})
     page = lines_of_run(project)
     header = page.index("| where | variant | metric | published | reproduced | limit | seeds | reason |")
@@ -172,9 +172,27 @@ def test_differing_numbers_stand_worst_first_with_what_was_tried(project):
         "",
     ]
     assert page[header - 2].startswith("2 numbers differ: 1 are explained, on 0 something was tried, 1 are openly unex")
-    assert "- A misprint. (demo_table1) **explained**" in page
     rows = (project / DIFFERENCES).read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == ["demo_table1", "demo_table2"]
+
+
+def test_trials_stand_most_telling_first_and_questions_are_numbered(project):
+    """Explanations first, then what is about most numbers that differ, second rows last."""
+    typo = {"change": "a typo", "where": "FedAvg (loss / acc)", "published": "1.5 / –", "after": "2.0 / 9"}
+    second = {"change": "another typo", "where": "FedAvg (loss)", "after": "2.1"}
+    about = {"hypothesis": "A typo.", "outcome": "open", "tried": [typo, second]}
+    questions = ["Which rate\n has table 1?", "Why?"]
+    explain(project, {"demo_table1": TRIED, "demo_table2": [about]}, questions=questions)
+    page = lines_of_run(project)
+    head = page.index("| change | where | published | before | after | outcome |")
+    assert page[head + 2 : head + 6] == [
+        "| table 2 | table1: FedAvg (acc) | 20 | 50 | – | explained |",
+        "| a typo | table2: FedAvg (loss / acc) | 1.5 / – | – | 2.0 / 9 | open |",
+        "| batches of 64 | table1: TERM (acc) | – | – | 8.9 | open |",
+        "| another typo | table2: FedAvg (loss) | – | – | 2.1 | open |",
+    ]
+    asked = page.index("## Questions to the authors")
+    assert page[asked + 1 : asked + 3] == ["1. Which rate has table 1?", "2. Why?"]
 
 
 def test_a_page_has_sixty_lines_at_most_and_says_where_the_rest_is(project):
@@ -182,9 +200,9 @@ def test_a_page_has_sixty_lines_at_most_and_says_where_the_rest_is(project):
     explain(project, {"demo_table1": [*many, {**TRIED[0], "outcome": "explained"}]})
     page = lines_of_run(project)
     assert len(page) == LONGEST
-    assert "- Batches are larger. (demo_table1) **explained**" in page
-    shown = sum(text.startswith("- Reason") for text in page)
-    assert f"- {80 - shown} more: `papers/explanations/demo.yaml`, with the evidence" in page and shown > 5
+    shown = sum(text.startswith("| batches of 64 |") for text in page)
+    assert "| batches of 64 | table1: TERM (acc) | – | – | 8.9 | explained |" in page
+    assert f"| {81 - shown} more rows: `papers/explanations/demo.yaml` |  |  |  |  |  |" in page and shown > 5
 
 
 def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
