@@ -125,7 +125,10 @@ def option(command: list[str], name: str) -> str:
 
 
 def sleeping_trainer(workflow: Workflow) -> int:
-    """The process of a training that has a checkpoint, stopped while it holds no lock: what an orphan may be."""
+    """The process of a training that has a checkpoint, stopped while it holds no lock: what an orphan may be.
+
+    But for the shared one that keeps its snapshot of the code.
+    """
     found = []
 
     def stop() -> bool:
@@ -135,7 +138,8 @@ def sleeping_trainer(workflow: Workflow) -> int:
             if not Path(workflow.folder, option(command, "--out"), "checkpoint.pt").exists():
                 continue
             os.kill(pid, signal.SIGSTOP)
-            if not any(f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines()):
+            locks = Path("/proc/locks").read_text().splitlines()
+            if not any(f" WRITE {pid} " in line for line in locks):
                 found.append(pid)
                 return True
             os.kill(pid, signal.SIGCONT)
