@@ -69,15 +69,6 @@ def test_number_of_parameters():
     assert sum(p.numel() for p in build(3).parameters()) == parameters_of(8, 2, 12, 9, 6, 3)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
-def test_logits_of_each_text(dtype):
-    model = build(3)
-    with torch.no_grad():
-        assert model(TOKENS.to(dtype)).shape == (4, 3)
-        assert model(TOKENS[:0]).shape == (0, 3)
-        torch.testing.assert_close(model(TOKENS), model.bert(input_ids=TOKENS, attention_mask=TOKENS != 0).logits)
-
-
 def test_padding_is_not_read_and_texts_do_not_see_each_other():
     model = build()
     with torch.no_grad():
@@ -87,19 +78,6 @@ def test_padding_is_not_read_and_texts_do_not_see_each_other():
 
 
 # ---- in the engine
-
-
-def test_its_parameters_are_one_flat_vector():
-    """Each occurs once, and what is written into the vector is what the model computes with."""
-    model, other = build(), build(seed=5)
-    flat = flat_parameters.flatten(model)
-    assert flat.numel() == sum(p.numel() for p in model.parameters())
-    bound = flat_parameters.bind(model, flat)
-    flat.copy_(flat_parameters.flatten(other))
-    with torch.no_grad():
-        assert torch.equal(model(TOKENS), other(TOKENS))
-    gradients = torch.autograd.grad(model(TOKENS).sum(), bound)
-    assert all(gradient is not None for gradient in gradients)
 
 
 def test_local_steps_are_those_of_plain_autograd():

@@ -49,14 +49,6 @@ def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice
     assert same.all()
 
 
-def test_the_default_start_is_that_of_the_framework():
-    torch.manual_seed(0)
-    model = models.build({"name": "lstm"}, (20,), 2000)
-    assert model.embedding.weight.std().item() == pytest.approx(1, rel=0.01)
-    for weight in (model.lstm.weight_ih_l0, model.lstm.weight_hh_l0, model.lstm.bias_ih_l0):
-        assert 0.95 / 670**0.5 < weight.abs().max().item() <= 1 / 670**0.5
-
-
 @pytest.mark.parametrize("choice", [SMALL, STACKED])
 def test_local_steps_are_those_of_plain_autograd(choice):
     """Two epochs of a client's only batch, padding included."""

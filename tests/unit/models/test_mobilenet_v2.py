@@ -39,20 +39,6 @@ def test_outputs_are_those_of_torchvision():
         torch.testing.assert_close(ours(images), other(images))
 
 
-def test_initial_values():
-    """torchvision's: He normal, fan-out; norms start as no change; the head is N(0, 0.01) with a bias of 0."""
-    torch.manual_seed(0)
-    model = build(Config(small_input=True), (2, 32, 32), 100)
-    for layer in (model.features[0][0], model.features[-1][0]):
-        fan_out = layer.weight.numel() / layer.weight.shape[1]
-        assert layer.weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=0.1)
-    head = model.classifier[1]
-    assert head.weight.std().item() == pytest.approx(0.01, rel=0.02) and not head.bias.any()
-    norms = [layer for layer in model.modules() if isinstance(layer, nn.BatchNorm2d)]
-    assert len(norms) == 52
-    assert all((layer.weight == 1).all() and (layer.running_var == 1).all() for layer in norms)
-
-
 DATA = Part(
     torch.randn(9, 1, 8, 8, generator=torch.Generator().manual_seed(0)).double(),
     torch.arange(9) % 3,

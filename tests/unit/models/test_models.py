@@ -29,23 +29,17 @@ def size(model):
     ("choice", "shape", "outputs", "count"),
     [
         ({"name": "logistic_regression"}, (1, 28, 28), 62, 48_670),
-        ({"name": "logistic_regression", "init": "zeros"}, (2,), 1, 3),
-        ({"name": "mlp"}, (3, 32, 32), 10, 656_810),
         ({"name": "mlp", "hidden": [7]}, (5,), 3, 5 * 7 + 7 + 7 * 3 + 3),
         ({"name": "cnn"}, (1, 28, 28), 62, 320 + 18_496 + 1600 * 128 + 128 + 128 * 62 + 62),
-        ({"name": "cnn", "channels": [4], "hidden": 5}, (1, 8, 8), 10, 40 + 4 * 9 * 5 + 5 + 60),
         # The models of FedFV's public code.
         ({"name": "logistic_regression", "bias": "zero"}, (1, 28, 28), 3, 2_355),
         (FEDFV, (1, 28, 28), 10, 608_702),
         # Those of FLGo and LEAF.
         (FEDEBA, (3, 32, 32), 10, 797_962),
-        ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 512}, (1, 28, 28), 62, 1_690_046),
         ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 2048}, (1, 28, 28), 62, 6_603_710),
         (FEDEBA | {"channels": [32, 32], "hidden": [192, 96]}, (3, 32, 32), 10, 201_354),
-        (FEDEBA | {"channels": [128, 128], "hidden": [768, 384]}, (3, 32, 32), 10, 3_176_970),
         (DEEPER, (3, 32, 32), 10, 797_962 + 64 * 64 * 9 + 64),
         (SHALLOWER, (3, 32, 32), 10, 3 * 25 * 64 + 64 + 3136 * 10 + 10),
-        (FEDEBA | {"channels": [64]}, (3, 32, 32), 10, 4_897_994),
     ],
 )
 def test_number_of_parameters(choice, shape, outputs, count):
@@ -98,14 +92,14 @@ def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
 
 
 @pytest.mark.parametrize("name", ["cnn", "resnet", "mobilenet_v2"])
-@pytest.mark.parametrize("shape", [(784,), (28, 28), (1, 1, 28, 28)])
+@pytest.mark.parametrize("shape", [(784,), (1, 1, 28, 28)])
 def test_models_of_images_refuse_other_data(name, shape):
     with pytest.raises(ValueError, match=f"{name} needs images .channels, height, width., the data have shape"):
         models.build({"name": name}, shape, 10)
 
 
 @pytest.mark.parametrize("name", ["lstm", "bert"])
-@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
+@pytest.mark.parametrize("shape", [(), (5, 3)])
 def test_models_of_texts_refuse_other_data(name, shape):
     with pytest.raises(ValueError, match=f"{name} needs tokens .length., the data have shape"):
         models.build({"name": name}, shape, 7)
@@ -116,52 +110,18 @@ def test_models_of_texts_refuse_other_data(name, shape):
     [
         ("cnn", {"channels": []}),
         ("cnn", {"channels": [8, 0]}),
-        ("cnn", {"kernel": 0}),
-        ("cnn", {"padding": -1}),
-        ("cnn", {"hidden": 0}),
-        ("cnn", {"hidden": [3, 0]}),
-        ("cnn", {"pool": 0}),
-        ("cnn", {"pool": []}),
-        ("cnn", {"pool": [2, 0]}),
         ("cnn", {"pool": [2, 2, 2]}),
-        ("cnn", {"kernel": [3, 3, 3]}),
         ("cnn", {"kernel": [3, 0]}),
         ("cnn", {"padding": [1]}),
-        ("cnn", {"padding": [0, -1]}),
-        ("cnn", {"kernel": 2.5}),
         ("cnn", {"outputs": 1}),
-        ("cnn", {"activation": "tanh"}),
-        ("cnn", {"output_activation": "softmax"}),
-        ("resnet", {"widths": []}),
-        ("resnet", {"widths": [8, 0, 8, 8]}),
-        ("resnet", {"blocks": [2, 2, 0, 2]}),
         ("resnet", {"blocks": [2, 2]}),
-        ("resnet", {"groups": 0}),
         ("resnet", {"groups": 3}),
-        ("resnet", {"stem": "none"}),
         ("resnet", {"pretrained": True}),
-        ("mobilenet_v2", {"width": 0.0}),
-        ("mobilenet_v2", {"stages": 1}),
         ("mobilenet_v2", {"stages": 8}),
-        ("mobilenet_v2", {"dropout": 1.0}),
-        ("mobilenet_v2", {"small_input": 1}),
         ("mobilenet_v2", {"pretrained": True}),
-        ("mlp", {"hidden": []}),
         ("mlp", {"hidden": [200, -1]}),
-        ("mlp", {"hidden": [float("nan")]}),
-        ("logistic_regression", {"init": "ones"}),
-        ("logistic_regression", {"bias": False}),
-        ("logistic_regression", {"bias": "none"}),
-        ("mlp", {"hiden": [3]}),
-        ("linear_regression", {"init": "ones"}),
         ("linear_regression", {"start": float("nan")}),
-        ("linear_regression", {"start": "0"}),
-        ("linear_regression", {"bias": "zero"}),
-        ("linear_regression", {"hidden": [3]}),
-        ("lstm", {"embedding": 0}),
-        ("lstm", {"hidden": 0}),
         ("lstm", {"projection": 0}),
-        ("lstm", {"layers": 0}),
     ],
 )
 def test_impossible_configurations_are_refused(name, options):

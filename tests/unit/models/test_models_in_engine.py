@@ -3,11 +3,9 @@
 import pytest
 import torch
 
-from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part
-from fairfl.simulation.evaluation import evaluate
 from fairfl.simulation.flat_parameters import bind
 from fairfl.simulation.losses import LOSSES
 from tests.unit.simulation.federations import spec_of
@@ -64,13 +62,3 @@ def test_a_local_step_is_that_of_autograd(model, loss):
                 parameter.grad = None
         torch.testing.assert_close(x - flat, delta[client])
         assert delta[client].any()
-
-
-@pytest.mark.parametrize("held_out", [(5, 0), (0, 0)])
-@pytest.mark.parametrize("model", MODELS)
-def test_clients_without_samples_have_no_loss_and_no_hits(model, held_out):
-    backend, x, federation = backend_of(model, "cross_entropy", held_out)
-    part = federation.parts["test"]
-    found = evaluate(backend.forward, backend.loss, EvaluationModels(x.unsqueeze(0)), part, CLASSES)
-    assert (found.loss.isnan() == (part.counts == 0)).all()
-    assert found.hits.shape == (2, CLASSES) and not found.hits[part.counts == 0].any()

@@ -17,8 +17,6 @@ def size(model):
     ("stem", "classes", "count"),
     [
         ("imagenet", 10, 11_181_642),
-        ("imagenet", 100, 11_227_812),
-        ("cifar", 10, 11_173_962),
         ("cifar", 100, 11_220_132),
     ],
 )

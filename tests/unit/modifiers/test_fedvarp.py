@@ -2,13 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.modifiers import fedvarp
 from tests.unit.algorithms.toy import SAMPLES, X, close
 from tests.unit.modifiers.updates import D, federation, reports, summed, tensor
-from tests.unit.simulation.federations import simulation
 
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
 
@@ -42,25 +39,6 @@ def test_weighted_by_samples(corrected):
     close(v2, (-0.1 + 0.25 * 0.2, 0.3))
 
 
-@BOTH
-@pytest.mark.parametrize("weighting", ["samples", "uniform"])
-def test_full_participation_with_the_weights_pi_changes_nothing(weighting, corrected):
-    pi = SAMPLES / SAMPLES.sum() if weighting == "samples" else torch.full_like(SAMPLES, 1 / 3)
-    told = [([0, 1, 2], factor * D, 0.1) for factor in (1.0, -2.0, 0.5)]
-    totals, _ = rounds(told, pi, weighting=weighting, corrected=corrected)
-    for G, (_, delta, _) in zip(totals, told, strict=True):
-        close(G, pi @ delta, 1e-12)
-
-
-@BOTH
-@given(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=1, max_size=5))
-@settings(max_examples=30)
-def test_once_all_were_seen_constant_updates_average_exactly(corrected, sampled):
-    told = [([k], D[k : k + 1], 0.1) for k in range(3)] + [(sorted(S), D[sorted(S)], 0.1) for S in sampled]
-    totals, _ = rounds(told, weighting="uniform", corrected=corrected)
-    close(totals[-1], D.mean(0), 1e-12)
-
-
 def test_memory_keeps_step_with_a_decaying_rate():
     """Gradients that stay the same: D shrinks with the rate, and so must what is remembered of it."""
     g, rates = D / 0.1, (0.1, 0.1, 0.1, 0.01)
@@ -81,12 +59,3 @@ def test_the_algorithm_sees_corrected_updates_only_if_asked():
         seen[corrected] = fedvarp.FedVARP(config).modify_reports(state, reports([1, 2], D[1:])).delta
     close(seen["sum"], D[1:], 0)
     close(seen["updates"], D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3, 1e-12)
-
-
-# -- in the engine --------------------------------------------------------------------------------
-def test_what_fedfv_projects_is_corrected():
-    a, b = (
-        simulation("fedfv", modifiers={"fedvarp": {"corrected": corrected}}, clients_per_round=2).run().x
-        for corrected in ("sum", "updates")
-    )
-    assert (a - b).abs().max() > 1e-4

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import server_momentum
@@ -34,20 +32,6 @@ def test_example(form, first, second):
     close(X - v1 - v2, second)
     if form == "heavy":
         close(v2, (0.29, 0.09))
-
-
-@pytest.mark.parametrize("form", ["heavy", "ema"])
-def test_no_momentum_changes_nothing(form):
-    totals = [tensor(0.1, 0.1), tensor(0.2, -3.0)]
-    for v, G in zip(velocities(totals, form=form, beta=0.0), totals, strict=True):
-        assert torch.equal(v, G)
-
-
-@given(st.floats(0, 0.99), st.lists(st.floats(-5, 5), min_size=1, max_size=8))
-def test_the_forms_differ_by_a_factor(beta, totals):
-    totals = [tensor(G, 1.0) for G in totals]
-    heavy, ema = (velocities(totals, form=form, beta=beta)[-1] for form in ("heavy", "ema"))
-    close(ema, (1 - beta) * heavy, 1e-9)
 
 
 def test_running_statistics_have_none():

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.partition import by_client
 from fairfl.partition.interface import Table
@@ -55,14 +53,3 @@ def test_a_draw_keeps_the_stored_order_and_depends_on_the_seed():
 def test_impossible_options(options, message):
     with pytest.raises(ValueError, match=message):
         by_client.Config(**options)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(0, 6), min_size=10, max_size=10), st.sampled_from(["first", "random"]), st.integers(0, 9))
-def test_every_client_is_one_owner_with_all_its_rows(owners, choose, seed):
-    owners = np.array(owners)
-    clients = len(np.unique(owners))
-    found = assign(clients, owners, seed, choose=choose).rows
-    assert sorted(np.concatenate(found).tolist()) == list(range(10))
-    for own in found:
-        assert len(set(owners[own])) == 1 and (np.diff(own) > 0).all()

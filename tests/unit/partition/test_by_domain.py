@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fairfl.partition import by_domain
 from fairfl.partition.cut import cut
@@ -35,24 +32,6 @@ def test_the_sizes_of_focus():
     assert [int((part == 2).sum()) for part in parts] == [5429] * 4 + [5428] * 3 + [8334, 8333, 8333]
 
 
-@settings(max_examples=50)
-@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=60), st.data())
-def test_every_row_has_one_owner_of_its_domain(rows, data):
-    domain = np.array([0, 1, 2] + [d for d, _ in rows])
-    test = np.array([False] * 3 + [t for _, t in rows])
-    clients = data.draw(st.lists(st.integers(1, 4), min_size=3, max_size=3))
-    dealt = deal(table(domain, test), clients)
-    assert sorted(np.concatenate(dealt.rows).tolist()) == list(range(len(domain)))
-    assert len(dealt.rows) == len(dealt.clusters) == sum(clients)
-    for own, cluster in zip(dealt.rows, dealt.clusters, strict=True):
-        assert (domain[own] == cluster).all() and (np.diff(own) > 0).all()
-    for cluster in range(3):
-        for part in (False, True):
-            mine = [rows for rows, own in zip(dealt.rows, dealt.clusters, strict=True) if own == cluster]
-            counts = [int((test[own] == part).sum()) for own in mine]
-            assert max(counts) - min(counts) <= 1
-
-
 def test_rows_are_dealt_at_random():
     data = table([0] * 50 + [1] * 50)
     one, same, other = (deal(data, [2, 2], seed) for seed in (0, 0, 1))
@@ -73,9 +52,3 @@ def test_rows_are_dealt_at_random():
 def test_impossible_partitions(data, clients, message):
     with pytest.raises(PartitionError, match=message):
         by_domain.assign(data, 3, by_domain.Config(clients=clients), np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("clients", [[], [7, 0], [7, -1], "7,3"])
-def test_impossible_configurations(clients):
-    with pytest.raises(ValidationError, match="clients"):
-        by_domain.Config(clients=clients)

@@ -43,12 +43,6 @@ def test_cut_without_a_test_part(order):
     assert list(np.bincount(parts, minlength=3)) == [5, 5, 0]
 
 
-def test_the_shuffled_cut_is_drawn():
-    a, again, b = (parts_of(unlabelled(50), seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(a, again) and not np.array_equal(a, b)
-    assert (np.diff(a) < 0).any()
-
-
 @pytest.mark.parametrize(("samples", "sizes"), [(10, (6, 4)), (11, (7, 4)), (2, (2, 0)), (1, (1, 0))])
 def test_one_more_than_half_rounded_up(samples, sizes):
     half = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_one_more"}
@@ -78,18 +72,6 @@ def test_stored_is_train_then_validation_then_test():
     assert list(parts_of(unlabelled(10), order="stored")) == [0] * 6 + [1] * 2 + [2] * 2
 
 
-def test_stored_takes_groups_where_they_first_appear():
-    """Groups have large numbers first: the order is that of the rows, not that of the names."""
-    data = table(np.zeros(5, int), [9, 7, 7, 3, 1])
-    assert list(parts_of(data, order="stored")) == [0, 0, 0, 1, 2]
-
-
-def test_the_cut_sees_only_the_rows_of_the_client():
-    data = table([0, 1] * 10)
-    parts = cut(np.arange(0, 20, 2), data, SPLIT | {"order": "stored_by_class"}, rng())
-    assert list(parts) == [0] * 6 + [1] * 2 + [2] * 2
-
-
 def test_by_class_each_piece_is_cut_by_itself():
     """Class 0 has 5 rows, class 1 has 3, class 2 has 1: floor(0.8 n) are 4, 2, 0 and floor(0.75 of them) 3, 1, 0."""
     data = table([0, 1, 0, 2, 0, 1, 0, 1, 0])
@@ -97,13 +79,6 @@ def test_by_class_each_piece_is_cut_by_itself():
     assert list(parts[data.labels == 0]) == [0, 0, 0, 1, 2]
     assert list(parts[data.labels == 1]) == [0, 1, 2]
     assert list(parts[data.labels == 2]) == [2]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(1, 99), st.integers(1, 3000))
-def test_by_class_the_floor_is_that_of_whole_numbers(percent, count):
-    split = {"train": percent / 100, "validation": 0.0, "test": 1 - percent / 100, "order": "stored_by_class"}
-    assert (parts_of(unlabelled(count), split) == 0).sum() == percent * count // 100
 
 
 @settings(max_examples=50, deadline=None)
@@ -141,11 +116,6 @@ def test_official_the_test_part_is_the_data_sets_own(flags, seed):
     assert np.array_equal(parts == 2, data.official_test)
     seen = parts[~data.official_test]
     assert abs((seen == 0).sum() - 0.75 * len(seen)) <= 1
-
-
-def test_official_shuffles_what_it_cuts():
-    data = with_official_test([False] * 40)
-    assert not np.array_equal(parts_of(data, OFFICIAL, 0), parts_of(data, OFFICIAL, 1))
 
 
 def test_official_needs_data_with_a_test_part():
