@@ -127,13 +127,10 @@ def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clon
     ("words", "message"),
     [
         (["terms", "--with", "fedfv_table3"], "did you mean 'term'"),
-        (["term/aleph=1", "--with", "fedfv_table3"], "aleph: unknown key"),
         ([OWN, "--with", "fedfv_table33"], "no table, figure or setting of fedfv has this name.* 'fedfv_table3'"),
-        ([OWN, "--with", "fedvf_table3"], "no paper 'fedvf'"),
         ([OWN, "--with", "fedfv_table1"], "prints no results of runs in columns; these do: .*fedfv_table3"),
         (["qffl/q=5.0", "--with", "fedfv_table3"], "is a row of fedfv's Table 3 already"),
         ([OWN, "--with", "fedfv_table3", "--seeds", "0"], "at least 1"),
-        ([OWN, "--with", "fedfv_table3", "--name", "fedfv"], "not of this comparison"),
         (
             [OWN, "--with", "fedfv_table3", "--name", "My X"],
             "^'My X' cannot name a paper: expected small letters and digits",

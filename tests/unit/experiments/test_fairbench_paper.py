@@ -132,9 +132,3 @@ def test_a_setting_is_a_line_of_levels_and_an_artifact_names_levels():
 def test_a_level_that_does_not_exist_is_named(old, new, words):
     with pytest.raises(SpecError, match=re.escape(words)):
         read(GRID.replace(old, new))
-
-
-def test_quick_runs_the_six_settings_that_it_had(root):
-    small, whole = load(root, "quick"), load(root)
-    assert len(small.known["fairbench_figure10"][2].settings) == 6
-    assert len(whole.known["fairbench_figure10"][2].settings) == 24

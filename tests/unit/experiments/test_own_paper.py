@@ -9,7 +9,6 @@ import yaml
 
 from fairfl.experiments.config import TEMPLATE, Config, with_papers
 from fairfl.experiments.reading import load_paper
-from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import train
 from fairfl.judgement.claims import preflight
@@ -46,12 +45,6 @@ def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, templat
     assert "alpha" not in settings["template_owners"].partition.options
     skewed = settings["template_skewed"].partition
     assert (skewed.name, skewed.options["alpha"], skewed.options["min_samples"]) == ("dirichlet_by_class", 0.3, 5)
-
-
-def test_the_schema_knows_templates_and_extends(root):
-    schema = json.loads(schemas()["paper.schema.json"])
-    assert "templates" in schema["properties"] and "extends" in schema["$defs"]["Setting"]["properties"]
-    assert "required" not in schema["$defs"]["Setting"]  # a setting may have from another what it must have
 
 
 def test_a_quoted_paper_is_told_at_once_all_that_has_no_source(tmp_path, template):

@@ -66,17 +66,6 @@ def test_timed_artifacts_ask_for_measurements_and_no_runs(tmp_path) -> None:
     assert workload.timed_variants == {"ten": [Variant("fedavg", {}), Variant("qffl", {"q": 1.0})]}
 
 
-def test_columns_that_a_setting_or_an_algorithm_lacks_are_not_measured(tmp_path) -> None:
-    more = {"settings": ["ten", "hundred"], "columns": [*SECONDS, "accuracy_mean"]}
-    table = {**ARTIFACTS["table12"], **more, "columns_in": {"hundred": ["accuracy_mean"]}}
-    workload = load(tmp_path, artifacts={"t": table | {"columns_of": {"qffl": ["accuracy_mean"]}}})
-    assert workload.seconds == {"ten": {*SECONDS}}
-    assert workload.timed_variants == {"ten": [Variant("fedavg", {})]}
-    assert {(run.setting, run.algorithm) for run in workload.runs} == {
-        (setting, algorithm) for setting in ("ten", "hundred") for algorithm in ("fedavg", "qffl")
-    }
-
-
 def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
     workload = load(tmp_path)
     spec = timing.spec(workload, "ten")

@@ -10,7 +10,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.planning import costs
 from fairfl.planning.costs import Costs, Measured
 from fairfl.planning.data import source
-from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import cpu_name
 from tests.unit.registered import ours
 
@@ -114,10 +113,6 @@ def test_an_estimate_is_within_a_factor_of_two_of_what_was_recorded(workload, mo
         assert seconds / 2 < core * 3600 < 2 * seconds and gpu > 0, setting
 
 
-def test_short_jobs_cost_nothing(workload):
-    assert made(workload).hours(job(f"collect/{FASHION}")) == 0.0
-
-
 # -- where files come from --------------------------------------------------------------------------
 def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, workload, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -138,12 +133,3 @@ def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, workload, monkey
         Path("data", part).parent.mkdir()
         Path("data", part).touch()  # a part or a lossy copy
         assert source(offline, offline.prepared(setting, 0)) == "here"
-
-
-def test_unknown_data_are_named(workload, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    from fairfl.planning import data
-
-    monkeypatch.setattr(data, "reference", lambda: {"data": {}})
-    with pytest.raises(FairflError, match="fedfv_fmnist: nothing is known of data fashion_mnist"):
-        data.facts(workload, "fedfv_fmnist")

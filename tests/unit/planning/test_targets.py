@@ -60,10 +60,6 @@ def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, workloa
     assert left.of_runs.total() == 5 and left.unselected.total() > 40  # no run of the selection measures the others
 
 
-def test_other_readings_of_a_paper_do_not_count(root, workload):
-    assert not targets.numbers(workload(papers=["fedeba"], artifacts=["fedeba_readings"]), root).of_runs
-
-
 def test_settings_that_a_scale_has_changed_judge_nothing(root, workload):
     numbers = targets.numbers(workload(scale="quick"), root)
     assert {place for place, _ in numbers.of_runs} == {"fedeba_toy", "focus_synthetic_10"}  # nothing is changed there
