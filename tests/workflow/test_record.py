@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from fairfl.runtime import records
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import record
 from tests.workflow.small_project import TINY, Project, jobs_in
@@ -122,26 +121,6 @@ def test_a_damaged_record_is_refused_by_name(fresh):
     assert failed.returncode
     assert "results/recorded/eagle_synthetic_gaussian/jobs.json: train/" in failed.stdout
     assert "the record is damaged" in failed.stdout
-
-
-def test_another_number_of_the_same_code_is_refused(recorded, tmp_path):
-    project = recorded.copy(tmp_path / "other")
-    run = project.folder / "results/paper/runs/eagle_synthetic_gaussian/fedavg/default/seed0"
-    before = (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes()
-    text = (run / "summary.json").read_text()
-    (run / "summary.json").write_text(text.replace('"comm_cost": ', '"comm_cost": 9'))
-    damaged = project.snakemake("record", config=("algorithms=fedavg",), check=False)
-    assert damaged.returncode and "summary.json" in damaged.stdout
-    # The same, but with a record that vouches for it.
-    path = project.folder / "results/paper/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
-    left = records.read(path)
-    name = next(name for name in left["outputs"] if name.endswith("summary.json"))
-    left["outputs"][name] = [(run / "summary.json").stat().st_size, records.content(run / "summary.json")]
-    path.write_text(records.canonical(left))
-    refused = project.snakemake("record", config=("algorithms=fedavg",), check=False)
-    assert refused.returncode and "other numbers of the same spec, code, arithmetic and processor" in refused.stdout
-    assert "comm_cost" in refused.stdout
-    assert (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes() == before
 
 
 def test_only_the_papers_scale_is_recorded(root):

@@ -77,8 +77,8 @@ def test_warm_and_plain_runs_give_the_same_bytes(root, tmp_path, temporary):
     assert [name for name in files[0] if files[0][name] != files[1][name]] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, number):
+def test_nothing_is_left_if_snakemake_is_interrupted(root, tmp_path, temporary):
+    """SIGTERM and SIGKILL: tests/unit/runtime/test_warm_start.py."""
     project = talking(root, tmp_path / "project")
     project.edit("scales/tiny.yaml", "rounds: 3", "rounds: 1000000")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", TARGET, "--config", *SELECTION]
@@ -92,7 +92,7 @@ def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, numb
             time.sleep(0.02)
         assert any("fairfl.runtime.warm_start.server" in line for line in processes_in(project.folder))
         # Ctrl-C at a terminal reaches Snakemake, the shells and the clients.
-        (os.killpg if number == signal.SIGINT else os.kill)(snakemake.pid, number)
+        os.killpg(snakemake.pid, signal.SIGINT)
     limit = time.monotonic() + 90
     while (left := processes_in(project.folder)) and time.monotonic() < limit:
         time.sleep(0.05)

@@ -5,7 +5,6 @@ to the claims. How the choice is made: fairfl.judgement.calibration.
 """
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -166,12 +165,8 @@ def choose(spec: Spec) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = job.parser("calibrate")
-    parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
-    parser.add_argument("--csv", required=True, type=Path, help="the fit of every point")
-    parser.add_argument("--md", required=True, type=Path)
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    files = {"out": "the choice (.json)", "csv": "the fit of every point", "md": "the same, as text"}
+    args, spec = job.parse(argv, "calibrate", Spec, **files)
     with job.run_context(args, args.out, args.csv, args.md):
         from fairfl.judgement import calibration
 

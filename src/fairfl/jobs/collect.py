@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.collect: all runs of a setting as two tables, final metrics and curves over rounds."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -41,12 +40,8 @@ def described(run: "Run") -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.collection import Spec, tidy
 
-    parser = job.parser("collect")
-    parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
-    parser.add_argument("--final", required=True, type=Path, help="final metrics (.csv)")
-    parser.add_argument("--rounds", required=True, type=Path, help="curves (.parquet)")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    files = {"results": "results/<scale>", "final": "final metrics (.csv)", "rounds": "curves (.parquet)"}
+    args, spec = job.parse(argv, "collect", Spec, **files)
     with job.run_context(args, args.final, args.rounds):
         final, curves = tidy(spec, args.results)
         # 9 significant digits: enough for every table, and stable against the last bits of a sum.

@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> None:
         SourceError: a file that no source could deliver.
         OSError: the marker cannot be written.
     """
-    parser = job.parser("fetch", spec=False)
+    parser = job.parser("fetch", spec=False, out="marker file to write")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", help="name of the data set")
     what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")
@@ -81,7 +81,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     parser.add_argument("--mirror", action="append", default=[], help="folder or address; may be repeated")
     parser.add_argument("--offline", action="store_true", help="use no network")
-    parser.add_argument("--out", type=Path, required=True, help="marker file to write")
     args = parser.parse_args(argv)
 
     files: tuple[RemoteFile, ...]

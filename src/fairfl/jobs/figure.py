@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.figure: one figure as PDF, PNG and the CSV of exactly what it shows."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -25,11 +24,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.artifact import ArtifactSpec
     from fairfl.reporting.figures import build  # here: the planner must not import matplotlib
 
-    parser = job.parser("figure")
-    for kind in ("pdf", "png", "csv"):
-        parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, ArtifactSpec)
+    files = {kind: f"the figure as .{kind}" for kind in ("pdf", "png", "csv")}
+    args, spec = job.parse(argv, "figure", ArtifactSpec, **files)
     with job.run_context(args, args.csv, args.pdf, args.png):
         pdf, png, text = build(spec)
         atomic.write_bytes(args.pdf, pdf)

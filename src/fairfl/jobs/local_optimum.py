@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -38,10 +37,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.local_optimum import pretrain
 
     started = time.monotonic()
-    parser = job.parser("local_optimum", "data", "partition", "device", "cuda-graphs", "threads")
-    parser.add_argument("--out", required=True, type=Path, help="client<k>.json")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    options = ("data", "partition", "device", "cuda-graphs", "threads")
+    args, spec = job.parse(argv, "local_optimum", Spec, *options, out="client<k>.json")
     with job.run_context(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
         clients = load_clients(args.data, args.partition, chosen, only=spec.client)

@@ -1,7 +1,6 @@
 """python -m fairfl.jobs.partition: deal a prepared data set out to clients and cut each client's share."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -29,12 +28,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.data import prepared
     from fairfl.partition.deal import COLUMNS, TYPES, Spec, check, partition, statistics, true_clusters
 
-    parser = job.parser("partition")
-    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
-    parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
-    parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    files = {"out": "partition (.parquet)", "statistics": "sizes and label counts (.csv)"}
+    args, spec = job.parse(argv, "partition", Spec, "data", **files)
     with job.run_context(args, args.out, args.statistics):
         # Who owns what does not depend on the inputs, which may be gigabytes.
         tensors, metadata = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))

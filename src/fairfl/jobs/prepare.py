@@ -61,9 +61,8 @@ def main(argv: list[str] | None = None) -> None:
         SourceError, DataError: a raw file that is missing, damaged or not as expected.
         OSError: the output cannot be written.
     """
-    parser = job.parser("prepare")
+    parser = job.parser("prepare", out="safetensors file to write")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
-    parser.add_argument("--out", type=Path, required=True, help="safetensors file to write")
     args = parser.parse_args(argv)
 
     spec = job.spec_of(args, Spec)

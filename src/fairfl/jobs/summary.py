@@ -55,10 +55,9 @@ def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argpars
 
     It makes one text, or one for each file.
     """
-    parser = job.parser(rule, spec=False)
+    parser = job.parser(rule, spec=False, results="results/<scale>")
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
     parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
-    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
     parser.add_argument("--out", type=Path, required=True, nargs="+", help="files to write")
     args = parser.parse_args(argv)
     args.root = args.code or args.root

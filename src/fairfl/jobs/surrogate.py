@@ -9,7 +9,6 @@ distribution come with the minimum itself.
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -49,20 +48,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    parser = job.parser(
-        "surrogate",
-        "data",
-        "partition",
-        "device",
-        "backend",
-        "cuda-graphs",
-        "threads",
-        "checkpoint",
-        "checkpoint-seconds",
-    )
-    parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    args, spec = job.parse(argv, "surrogate", Spec, *job.OPTIONS, out="cluster<c>.json")
     with job.run_context(args, args.out, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.table: one table as CSV (tidy), Markdown and LaTeX (booktabs)."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -20,11 +19,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.artifact import ArtifactSpec  # here: the planner must not import pandas
     from fairfl.reporting.tables.table import table
 
-    parser = job.parser("table")
-    for kind in ("csv", "md", "tex"):
-        parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the table as .{kind}")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, ArtifactSpec)
+    files = {kind: f"the table as .{kind}" for kind in ("csv", "md", "tex")}
+    args, spec = job.parse(argv, "table", ArtifactSpec, **files)
     outputs = args.csv, args.md, args.tex
     with job.run_context(args, *outputs):
         for path, text in zip(outputs, table(spec), strict=True):

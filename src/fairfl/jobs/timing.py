@@ -58,12 +58,11 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
-    parser = job.parser("timing", "device", "backend", "cuda-graphs", "threads")
+    parser = job.parser("timing", "device", "backend", "cuda-graphs", "threads", out="the seconds (.json)")
     parser.add_argument(
         "--data", nargs="?", type=Path, help="prepared data set (.safetensors); read if the spec has variants"
     )
     parser.add_argument("--partition", nargs="?", type=Path, help="partition (.parquet); read if the spec has variants")
-    parser.add_argument("--out", required=True, type=Path, help="the seconds (.json)")
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):

@@ -85,13 +85,10 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.simulation import Simulation
 
     started = time.monotonic()
-    parser = job.parser(
-        "train", "data", "partition", "device", "backend", "cuda-graphs", "threads", "checkpoint", "checkpoint-seconds"
-    )
+    parser = job.parser("train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
     parser.add_argument("--tuned", nargs="?", type=Path, help="what fairfl.jobs.tune chose; read if the spec says so")
     parser.add_argument("--after", nargs="?", type=Path, help="summary.json of the run that this one comes after")
-    parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
     args = parser.parse_args(argv)
     spec = requested = job.spec_of(args, Spec)
     choice = None

@@ -3,7 +3,6 @@
 Of one algorithm, so that another one beside it, or an edit of that, chooses nothing again.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.experiments.base import JobSpec
@@ -45,11 +44,7 @@ def main(argv: list[str] | None = None) -> None:
 
     from fairfl.judgement import collection
 
-    parser = job.parser("trials")
-    parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
-    parser.add_argument("--out", required=True, type=Path, help="final metrics (.csv)")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    args, spec = job.parse(argv, "trials", Spec, results="results/<scale>", out="final metrics (.csv)")
     with job.run_context(args, args.out):
         final = pd.concat([collection.tidy(collection.Spec(**point), args.results)[0] for point in spec.points])
         atomic.write_text(args.out, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))

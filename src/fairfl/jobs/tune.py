@@ -6,7 +6,6 @@ only, so no test number can reach the choice.
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -108,11 +107,8 @@ def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = job.parser("tune")
-    parser.add_argument("--trials", required=True, type=Path, help="final metrics of the grid's runs (.csv)")
-    parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    files = {"trials": "final metrics of the grid's runs (.csv)", "out": "the choice (.json)"}
+    args, spec = job.parse(argv, "tune", Spec, **files)
     with job.run_context(args, args.out):
         rows = [row for _, row in tables.rows(args.trials, COLUMNS)]
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")

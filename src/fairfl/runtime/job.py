@@ -68,9 +68,19 @@ class Parser(argparse.ArgumentParser):
         return found
 
 
-def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentParser:
-    """Parser of the options that all jobs have, and of these OPTIONS; `spec`: the job reads its own, which must be
-    given."""
+def parse(
+    argv: list[str] | None, rule: str, kind: type[Spec], *options: str, **files: str
+) -> tuple[argparse.Namespace, Spec]:
+    """What a job was called with (see `parser`), and its spec. Raises FairflError if that is not JSON of `kind`."""
+    args = parser(rule, *options, spec=True, **files).parse_args(argv)
+    return args, spec_of(args, kind)
+
+
+def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argparse.ArgumentParser:
+    """Parser of the options that all jobs have, of these OPTIONS, and of the paths of `files`, {option: help}.
+
+    `spec`: the job reads its own, which must be given.
+    """
     name = f"fairfl.jobs.{rule}"
     module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
     parser = Parser(prog=f"python -m {name}", description=module.__doc__)
@@ -82,6 +92,8 @@ def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentPars
     parser.add_argument("--code", type=Path, help="copy of the project that was planned with (default: the project)")
     for option in options:
         parser.add_argument(f"--{option}", **OPTIONS[option])
+    for option, text in files.items():
+        parser.add_argument(f"--{option}", required=True, type=Path, help=text)
     return parser
 
 

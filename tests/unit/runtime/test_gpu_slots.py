@@ -146,12 +146,6 @@ def test_cuda_visible_devices_is_read_as_cuda_reads_it(monkeypatch, nodes, said,
     assert gpu_slots.visible() == names
 
 
-DRIVER = """
-int cuInit(unsigned flags) { return %d; }
-int cuDeviceGetCount(int *count) { *count = 3; return 0; }
-"""
-
-
 LISTED = """\
 GPU 0: NVIDIA H100 (UUID: GPU-5d5ba0d6-d33d)
   MIG 3g.20gb     Device  0: (UUID: MIG-c7384736-a75d)

@@ -84,15 +84,6 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-ORPHAN = """
-def main(argv):
-    with ownership.owning(lock, [out]):
-        atomic.write_text(out, "from the orphan")
-        say("owns")
-        wait()
-        atomic.write_text(out, "late")
-cli.run(main)
-"""
 # Stops with a temporary file, whose name it says.
 HALFWAY = """
 def main(argv):
@@ -141,21 +132,6 @@ def test_only_temporary_files_of_the_named_files_are_swept(lock, out):
 
 
 # -- two processes ----------------------------------------------------------------------------------
-def test_an_orphan_writes_nothing_after_a_takeover(start, lock, out):
-    orphan = start(ORPHAN)
-    assert orphan.hear() == "owns"
-    with ownership.owning(lock, [out]):
-        atomic.write_text(out, "new")
-        orphan.tell()
-        code, _, err = orphan.end()
-        assert out.read_text() == "new" and names(out.parent) == [out.name]
-        assert names(lock.parent) == ["seed0.lock"]  # the orphan does not remove what is no longer its own
-        atomic.write_text(out, "newer")
-    job, host = lock.with_suffix(""), os.uname().nodename
-    assert code == 1 and err.count("\n") == 1
-    assert err.startswith(f"error: {job}: taken over by pid {os.getpid()} on host {host} since 2")
-    assert err.endswith(f"process {orphan.pid} wrote nothing and stops\n")
-    assert out.read_text() == "newer" and names(lock.parent) == []
 
 
 def test_a_killed_owner_is_taken_over_at_once_and_its_temporary_files_are_gone(start, lock, out):
@@ -169,28 +145,12 @@ def test_a_killed_owner_is_taken_over_at_once_and_its_temporary_files_are_gone(s
     assert out.read_text() == "new" and names(lock.parent) == []
 
 
-# -- file systems without locks ---------------------------------------------------------------------
-
-
 # -- the workflow lock ------------------------------------------------------------------------------
 WORKFLOW = """
 held = ownership.workflow_lock(folder / "quick" / ".lock")
 say("locked")
 wait()
 """
-
-
-def test_a_second_workflow_is_refused_and_told_by_whom(start, tmp_path):
-    first = start(WORKFLOW)
-    assert first.hear() == "locked"
-    with pytest.raises(FairflError) as caught:
-        ownership.workflow_lock(tmp_path / "quick" / ".lock")
-    message = str(caught.value)
-    assert message.startswith(f"{tmp_path / 'quick'}: another workflow runs in this folder: pid {first.pid} on host ")
-    assert message.endswith(f"wait for it or stop it (kill {first.pid})") and "\n" not in message
-    first.tell()
-    assert first.end()[0] == 0
-    ownership.workflow_lock(tmp_path / "quick" / ".lock").close()
 
 
 def test_a_job_of_an_earlier_workflow_is_refused(start, tmp_path, monkeypatch):

@@ -10,11 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from fairfl.data.interface import assemble
-from fairfl.jobs.prepare import write
 from fairfl.runtime.warm_start import client as client_file
 from fairfl.runtime.warm_start import launch
 from fairfl.runtime.warm_start.client import VARIABLE
@@ -251,42 +248,6 @@ def test_what_is_no_request_does_not_harm_the_server(server):
 
 
 # -- the real server ------------------------------------------------------------------------------
-SPEC = {
-    "setting": "toy", "model": {"name": "mlp", "hidden": [8]}, "loss": "cross_entropy", "clients_per_round": 2,
-    "rounds": 6, "local_epochs": 1, "batch_size": 4, "learning_rate": 0.2, "evaluate_every": 2, "keep": "path",
-    "optimizer": "sgd", "weight_decay": 0.0, "lr_decay": None, "modifiers": {},
-    "evaluated_parts": ["train", "validation", "test"],
-    "algorithm": "qffl", "variant": "default", "hyperparameters": {"q": 1.0}, "precision": "fp32", "seed": 1,
-    "code": {},
-}  # fmt: skip
-
-
-def test_a_warm_training_equals_a_plain_one_to_the_bit(real, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    draw = np.random.default_rng(0)
-    images = draw.integers(0, 256, (60, 1, 4, 4), dtype=np.uint8)
-    write(tmp_path / "data", assemble("toy", 3, "made", images, draw.integers(0, 3, 60), mean=0.5))
-    rows = np.arange(60)
-    pq.write_table(pa.table({"row": rows, "client": rows % 3, "part": rows // 3 % 3}), tmp_path / "rows")
-    common = ["--spec", json.dumps(SPEC), "--data", str(tmp_path / "data"), "--partition", str(tmp_path / "rows")]
-    for name, module in (
-        ("plain", ["-m", "fairfl.jobs.train"]),
-        ("warm", [client_file.__file__, "fairfl.jobs.train"]),
-    ):
-        command = [sys.executable, "-P", *module, *common, "--device", "cpu", "--out", str(tmp_path / name)]
-        command += ["--checkpoint", str(tmp_path / f"{name}.pt")]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    plain, warm = tmp_path / "plain", tmp_path / "warm"
-    for file in ("metrics.parquet", "model.safetensors"):
-        assert (warm / file).read_bytes() == (plain / file).read_bytes()
-    before, after = (json.loads((folder / "summary.json").read_text()) for folder in (plain, warm))
-    measured = {"seconds", "training_seconds", "peak_memory_mib"}
-    assert {k: v for k, v in before.items() if k not in measured} == {
-        k: v for k, v in after.items() if k not in measured
-    }
-    assert after["seconds"] < 60 and 50 < after["peak_memory_mib"] < 4000
-
-
 def test_draws_without_a_seed_repeat_by_the_seed_of_the_run(real):
     code = (
         "import random, numpy, torch, tempfile; from fairfl.runtime.job import parser\n"

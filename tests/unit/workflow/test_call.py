@@ -118,16 +118,3 @@ def test_what_could_not_be_put_back_is_still_kept(keep, begun):
         remove(one)
     running.end()
     assert said_in(one) == "second" and result.whole
-
-
-def test_a_move_out_of_the_way_that_was_killed_is_completed():
-    one = job("one")
-    finish(one, "old")
-    result = kept.keep(RESULTS, "one", Path(one.record), damaged=False)
-    os.replace(result.folder / "1", one.outputs[1])
-    running = call(one, back={"one": result})
-    remove(one)
-    assert result.whole
-    result.put_back(Path(one.record))
-    running.end()
-    assert said_in(one) == "old" and kept.of(RESULTS, "one") == []

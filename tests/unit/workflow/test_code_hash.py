@@ -27,28 +27,6 @@ def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
     assert with_file != code_hash.module_hash.__wrapped__("page", False)
 
 
-def test_closure_is_transitive_and_has_parent_packages():
-    found = closure("fairfl.jobs.local_optimum")
-    assert {
-        "fairfl",
-        "fairfl.simulation",
-        "fairfl.simulation.backends.select",
-        "fairfl.simulation.seeds",
-        "fairfl.models",
-    } <= set(found)
-    assert list(found) == sorted(found)
-    assert "fairfl.jobs.train" not in found
-
-
-def test_modules_looked_up_by_name_are_not_seen_unless_named():
-    assert "fairfl.algorithms.eagle" not in closure("fairfl.jobs.train")
-    assert "fairfl.algorithms.eagle" in closure("fairfl.jobs.train", "fairfl.algorithms.eagle")
-
-
-def test_every_module_of_a_closure_exists():
-    assert all(code_hash._path(module).exists() for module in closure("fairfl.jobs.page"))
-
-
 def test_plumbing_does_not_count():
     """Ownership, errors, the choice of a GPU, progress: a message there trains nothing again."""
     assert [name for name in closure("fairfl.jobs.train", *MODELS) if f"{name}.".startswith(PLUMBING)] == sorted(

@@ -92,13 +92,6 @@ def test_fresh_results_are_up_to_date(stored):
 
 
 # -- specs ----------------------------------------------------------------------------------------
-def test_an_edited_module_is_named_and_what_depends_on_the_job_runs(stored):
-    stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.algorithms.eagle": "0"}))
-    assert stored.why() == "edited fairfl.algorithms.eagle"
-    assert stored.planned() == stored.readers(stored.eagle)
-    tidy = f"collect/{stored.setting}"
-    assert stored.why(tidy) == f"{stored.eagle}, which it reads, runs: edited fairfl.algorithms.eagle"
-    assert tidy in stored.planned() and "page" in stored.planned() and stored.fedavg not in stored.planned()
 
 
 def test_a_changed_value_shows_old_and_new(stored):
@@ -131,23 +124,6 @@ def test_a_truncated_file_runs_its_job_alone(stored, kind, left):
     assert stored.planned() == {name}
 
 
-def test_a_missing_file_runs_its_job_alone(stored):
-    stored.output(stored.eagle, 2).unlink()
-    assert stored.planned() == {stored.eagle} and stored.why() == "model.safetensors is missing"
-    stored.output(stored.eagle).unlink()
-    assert stored.planned() == {stored.eagle} and stored.why() == "metrics.parquet is missing"
-
-
-def test_a_repair_that_came_out_different_is_followed_by_its_readers(stored):
-    stored.output(stored.eagle).write_text("other numbers")
-    record = records.read(stored.graph.record(stored.eagle))
-    outputs = list(map(Path, stored.graph.job(stored.eagle).outputs))
-    records.write(Path(stored.graph.record(stored.eagle)), record["spec"], record["inputs"], outputs)
-    tidy = f"collect/{stored.setting}"
-    assert stored.planned() == stored.readers(tidy)
-    assert stored.why(tidy) == f"{stored.eagle}, which it reads, has come out different"
-
-
 # -- reading --------------------------------------------------------------------------------------
 def test_jobs_nearest_above(stored):
     rerun = Rerun(stored.graph)
@@ -157,9 +133,6 @@ def test_jobs_nearest_above(stored):
     rerun = Rerun(stored.graph)
     assert rerun.nearest(stored.eagle) == [stored.data]
     assert rerun.nearest(f"collect/{stored.setting}") == [stored.data, stored.eagle]
-
-
-# -- surrogates -----------------------------------------------------------------------------------
 
 
 # -- arithmetic -----------------------------------------------------------------------------------
