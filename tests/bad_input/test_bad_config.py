@@ -75,6 +75,8 @@ VALUES = [
     ({"algorithms": ["fedavg/../x"]}, "algorithms: no artifact uses 'fedavg/../x'; did you mean 'fedavg'"),
     ({"offline": "perhaps"}, "offline: 'perhaps'"),
     ({"cuda_graphs": "of"}, "cuda_graphs: 'of' is not valid; did you mean 'off'"),
+    ({"keep": -1}, "keep: -1: expected a size, 0 or more, such as 0, 500MB or 2GB"),
+    ({"keep": "2TBB"}, "keep: '2TBB': expected a size"),
     ({"budget": -1}, "budget: -1"),
     ({"budget": 5, "recorded": "only"}, "budget: 5: nothing is trained with recorded: only"),
     ({"data_folder": ""}, "data_folder: ''"),

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -63,6 +64,18 @@ def replacing(path: Path | str) -> Iterator[Path]:
     # The rename itself lives in the folder; some file systems cannot sync folders.
     with contextlib.suppress(OSError):
         _sync(path.parent, os.O_RDONLY)
+
+
+@contextlib.contextmanager
+def making(folder: Path | str) -> Iterator[None]:
+    """Around what fills a folder: on any error it goes. Raises OSError naming it where a full disk names no file."""
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(folder)) from error
+        raise
 
 
 def write_bytes(path: Path | str, data: bytes) -> None:

@@ -61,6 +61,8 @@ _EXPECTED = {
     "float_type": "a number",
     "finite_number": "a finite number",
     "bool_type": "true or false",
+    "byte_size": "a size, 0 or more, such as 0, 500MB or 2GB",
+    "byte_size_unit": "a size, 0 or more, such as 0, 500MB or 2GB",
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",

@@ -15,6 +15,7 @@ from fairfl.runtime.hooks import wrong
 from fairfl.runtime.validation import nearest
 
 Hook = Callable[..., Any]
+_NUMBERS = (torch.float64, torch.float32)  # of clients and models
 # Of `Algorithm.measurements`: the numbers of `Reports`, and how gradients are measured.
 MEASUREMENTS = {field.name for field in fields(Reports)} | {f"gradient_{of}" for of in ("batch", "full", "local_epoch")}
 
@@ -28,14 +29,17 @@ def _said(value: Any) -> str:
     return f"a {type(value).__name__}" if isinstance(value, Tensor) or len(repr(value)) > 60 else repr(value)
 
 
-def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> None:
-    """A tensor of one of these `shapes`, by how the interface writes them, "[m]"; or None."""
+def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]], x: Tensor | None = None) -> None:
+    """A tensor of one of these `shapes`, by how the interface writes them, "[m]", and of the type of x; or None."""
     if value is None:
         return
     _of_kind(hook, name, value, Tensor, "a tensor")
     if tuple(value.shape) not in shapes.values():
         expected = " or ".join(f"{list(shape)} ({words})" for words, shape in shapes.items())
         raise wrong(hook, f"{name} has shape {list(value.shape)}, expected {expected}")
+    types = _NUMBERS if x is None else (x.dtype,)
+    if value.dtype not in types:
+        raise wrong(hook, f"{name} is {value.dtype}, expected {' or '.join(map(str, types))}: use .to(...)")
 
 
 def state(hook: Hook, answer: Any) -> State:
@@ -56,6 +60,8 @@ def pair(hook: Hook, answer: Any, words: str) -> tuple[Any, State]:
 def selected(hook: Hook, answer: Any, clients: int) -> list[int]:
     """Ids of some of all `clients`, ascending."""
     _of_kind(hook, "the answer", answer, Tensor, "a tensor of ids")
+    if answer.dtype != torch.int64:
+        raise wrong(hook, f"the answer is {answer.dtype}, expected ids, {torch.int64}")
     ids: list[int] = answer.flatten().sort().values.tolist()
     if not ids or len(set(ids)) < len(ids) or ids[0] < 0 or ids[-1] >= clients:
         raise wrong(hook, f"the answer is {ids}, expected at least one of the clients 0 to {clients - 1}, each once")
@@ -71,8 +77,8 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
         raise wrong(hook, f"lr_scale is not finite: {answer.lr_scale.tolist()}")
     models = answer.start.shape[:-2] if isinstance(answer.start, Tensor) else x.shape[:-1]
     own = {"[m, P]": (m, parameters), **({"[models, m, P]": (*models, m, parameters)} if models else {})}
-    shaped(hook, "direction", answer.direction, {"[P]": (parameters,), **own})
-    shaped(hook, "start", answer.start, {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)})
+    shaped(hook, "direction", answer.direction, {"[P]": (parameters,), **own}, x)
+    shaped(hook, "start", answer.start, {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)}, x)
     if isinstance(answer.prox, Tensor):
         shaped(hook, "prox", answer.prox, {"[models]": tuple(models), "one number": ()})
     else:
@@ -106,11 +112,10 @@ def aggregate(hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Repo
     else:
         words = "[m]" if reports.delta.dim() == 2 else "[models, m]"
         shaped(hook, "weights", step.weights, {words: tuple(reports.delta.shape[:-1])})
-    shaped(hook, "extra", step.extra, {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})})
-    shaped(hook, "model", step.model, {"[M, P + B]" if several else "[P + B]": tuple(x.shape)})
-    for name, value in (("extra", step.extra), ("model", step.model)):
-        if value is not None and value.dtype != x.dtype:
-            raise wrong(hook, f"{name} is {value.dtype}, expected {x.dtype} as the server's model: use .to(x.dtype)")
+    shaped(
+        hook, "extra", step.extra, {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})}, x
+    )
+    shaped(hook, "model", step.model, {"[M, P + B]" if several else "[P + B]": tuple(x.shape)}, x)
     # What came in was finite (`drop_diverged`), unless models were only measured.
     if step.weights is not None and not bool(torch.isfinite(step.weights).all()) and bool(reports.delta.any()):
         raise wrong(hook, f"weights are not finite: {step.weights.tolist()}")
@@ -123,9 +128,9 @@ def evaluation_models(hook: Hook, answer: Any, x: Tensor, clients: int) -> Evalu
     _of_kind(hook, "models", answer.models, Tensor, "a tensor")
     S, count = x.shape[-1], len(answer.models)
     if answer.mixture is None:
-        shaped(hook, "models", answer.models, {"[1, P + B]": (1, S), "[K, P + B]": (clients, S)})
+        shaped(hook, "models", answer.models, {"[1, P + B]": (1, S), "[K, P + B]": (clients, S)}, x)
     else:
-        shaped(hook, "models", answer.models, {"[R, P + B]": (count, S)})
+        shaped(hook, "models", answer.models, {"[R, P + B]": (count, S)}, x)
         shaped(hook, "mixture", answer.mixture, {"[K, R]": (clients, count)})
     return answer
 

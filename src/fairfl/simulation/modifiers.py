@@ -51,8 +51,9 @@ class Modifiers:
             hook = modifier.modify_sum
             answer = hook(self.states[name], G, aggregate, reports)
             shape = {"[P]" if G.dim() == 1 else "[M, P]": tuple(G.shape)}
-            G, self.states[name] = answers.pair(hook, answer, "G")
-            answers.shaped(hook, "G", G, shape)
+            changed, self.states[name] = answers.pair(hook, answer, "G")
+            answers.shaped(hook, "G", changed, shape, G)
+            G = changed
         return G
 
     def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:

@@ -104,8 +104,8 @@ class Session:
         gc.enable()
         with self._refusals(more=OSError):
             self._lock()
-        names = snakemake.about_to_run(self.workflow, self.graph)
-        self._seal(names)
+            names = snakemake.about_to_run(self.workflow, self.graph)
+            self._seal(names)
         self.call = Call(
             lambda judge: snakemake.asked(self.workflow, judge),
             lambda: rerun_of(self.graph),
@@ -174,10 +174,11 @@ class Session:
         shutil.rmtree(self._orders, ignore_errors=True)
         if names:
             environment.run_from(snapshot.take(self.root, Path(self.results)))
-        for name in names:
-            path = Path(self._orders, f"{name}.json")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.graph.order(name, os.environ[sealed.VARIABLE]))
+        with atomic.making(self._orders):
+            for name in names:
+                path = Path(self._orders, f"{name}.json")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(self.graph.order(name, os.environ[sealed.VARIABLE]))
 
     def _put_back(self) -> None:
         if why := self.call.end():

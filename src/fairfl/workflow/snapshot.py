@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from fairfl.runtime import ownership, sealed
+from fairfl.runtime import atomic, ownership, sealed
 from fairfl.runtime.sealed import LOCK
 
 FOLDER = ".code"  # below results/<scale>
@@ -87,15 +87,16 @@ def _newest(folder: Path) -> Path | None:
 def _write(folder: Path, files: dict[str, bytes], old: Path | None) -> None:
     """In one step: a copy is whole or not there."""
     half = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
-    for name, data in files.items():
-        path = half / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        path.chmod(0o444)
-        if old and name.endswith(".py"):
-            _take_bytecode(old / name, path, data)
-    (half / LOCK).touch()
-    half.rename(folder)
+    with atomic.making(half):
+        for name, data in files.items():
+            path = half / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            path.chmod(0o444)
+            if old and name.endswith(".py"):
+                _take_bytecode(old / name, path, data)
+        (half / LOCK).touch()
+        half.rename(folder)
 
 
 def _take_bytecode(old: Path, new: Path, source: bytes) -> None:
