@@ -61,7 +61,8 @@ def _files(
         except NothingRun as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
-        top = margins.footer(figure, note if spec.footnote else [], head, f"{spec.id}.csv")
+        printed = sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []
+        top = margins.footer(figure, printed, head, f"{spec.id}.csv")
         margins.lay_out(figure, top)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
         return (pdf, png, csv(spec, frame, note)), margins.letters_lacking(figure)

@@ -24,7 +24,7 @@ from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.notes import condensed, grouped, plural
+from fairfl.reporting.notes import condensed, grouped, plural, seeds_text
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
@@ -107,6 +107,11 @@ class Inputs:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def where(self) -> str:
+        """The artifact's file and key, for errors."""
+        return f"papers/{self.spec.paper}.yaml: artifacts.{self.spec.id}"
 
     @property
     def settings(self) -> list[str]:
@@ -195,7 +200,7 @@ class Inputs:
         except (OSError, KeyError, ValueError) as error:
             raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
         if not counts.size:
-            raise FairflError(f"{setting}: its samples have no classes to count")
+            raise FairflError(f"{self.where}.plot: the samples of {setting} have no classes to count")
         return counts.to_numpy()
 
     def samples(self, setting: str) -> Samples:
@@ -211,7 +216,7 @@ class Inputs:
         if samples.features.ndim != 2 or samples.features.shape[1] != 2:
             shape = "x".join(map(str, samples.features.shape[1:]))
             plot = self.spec.artifact.plot
-            raise FairflError(f"{setting}: plot {plot} draws two features, the samples have shape {shape}")
+            raise FairflError(f"{self.where}.plot: {plot} draws two features, {setting} has shape {shape}")
         return samples.only(samples.part == TRAIN) if part == "train" else samples
 
     def clusters(self, setting: str) -> list[int] | None:
@@ -259,6 +264,10 @@ class Inputs:
         """Add 'what: a, b.' to the remarks if there are names."""
         if names:
             self.say(f"{what}: {', '.join(names)}.")
+
+    def say_bars(self, seeds: Iterable[float]) -> None:
+        """Say what error bars are."""
+        self.say(f"Bars: ± one standard deviation over {seeds_text(seeds)}.")
 
     def say_hidden(self, groups: Iterable[str]) -> None:
         """Remark upon lines and marks of which only the uppermost is seen; 'FedAvg and AFL' is a group."""
@@ -342,14 +351,14 @@ class Inputs:
         """Title of the axis of one of the artifact's columns: name and unit. Raises FairflError if it is none."""
         metrics = self.spec.metrics
         if metric not in metrics:
-            raise FairflError(f"{self.name}: options: {metric!r} is not one of the columns{nearest(metric, metrics)}")
+            raise FairflError(f"{self.where}.options: {metric!r} is not one of the columns{nearest(metric, metrics)}")
         name, unit = metrics[metric].name, in_words(metrics[metric].unit)
         return f"{name} ({unit})" if unit else name
 
     def _files(self, kind: str) -> dict[str, str]:
         files = self.spec.files.get(kind)
         if files is None:
-            raise FairflError(f"{self.name}: needs files of kind {kind!r}, the spec lists none")
+            raise FairflError(f"{self.where}: needs files of kind {kind!r}, the spec lists none")
         return files
 
     def _file(self, kind: str, setting: str) -> str:
@@ -357,7 +366,7 @@ class Inputs:
         if setting not in files and setting in self.settings:
             raise NothingRun("Not run at this scale.")
         if setting not in files:
-            raise FairflError(f"{self.name}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
+            raise FairflError(f"{self.where}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
         return files[setting]
 
 

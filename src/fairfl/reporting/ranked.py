@@ -1,10 +1,13 @@
 """The ranks of an artifact's rows in each of its settings and over all."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import interval, mean_ranks
 from fairfl.reporting.inputs import Inputs, Row
@@ -12,6 +15,24 @@ from fairfl.runtime.errors import FairflError
 
 COLUMNS = ("setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds")
 OVERALL = "all"  # stands in the columns setting and metric
+
+
+class RankedConfig(Strict):
+    """Options of a plot that ranks an artifact's rows."""
+
+    metrics: Annotated[list[str], DISTINCT] = Field(
+        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+    )
+    apart: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
+
+    def columns(self) -> list[str]:
+        return self.metrics
+
+    def rows(self) -> list[str]:
+        return self.apart
 
 
 @dataclass(frozen=True)
@@ -66,7 +87,7 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str
             inputs.remark("Not ranked, a method has no number", [titles.get(setting, setting)] * bool(found))
             continue  # where no method has one it is not run, which is said anyway
         if (direction := inputs.spec.metrics[metric].direction) is None:
-            raise FairflError(f"{inputs.name}: {metric} has no direction to rank by")
+            raise FairflError(f"{inputs.where}: {metric} has no direction. Expected up or down under metrics")
         scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])
         used[setting] = metric
         ways.append(direction)

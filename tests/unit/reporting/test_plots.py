@@ -127,7 +127,7 @@ def spec_of(results, plot, options=None, rows=ROWS):
     settings = [SETTING]
     if plot == "optima_range":
         settings, rows = [SETTING, "near_iid"], [{"algorithm": "local_only"}]
-        options = options or {"labels": {SETTING: "α = 0.1", "near_iid": "α = 2000"}, "x_label": "Dirichlet α"}
+        options = options or {"labels": {SETTING: "α = 0.1", "near_iid": "α = 2000"}}
     facts = {"data": "blobs (stand-in for emnist)", "rounds": ROUNDS}
     given = {"settings": settings, "rows": rows, "plot": plot, "options": options or {}}
     return demo.spec("eagle_figure9", results, facts, kind="figure", **given)

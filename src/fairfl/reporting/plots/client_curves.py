@@ -32,7 +32,6 @@ class Config(Strict):
     )
     band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
-    share_y: bool = Field(True, description="same scale for all algorithms")
 
     def metrics(self) -> list[str]:
         return [] if self.gap_part == "none" else ["gap_client_0"]
@@ -49,9 +48,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
     width = style.PAGE if len(rows) > 2 else style.COLUMN
     figure = style.canvas(width, 0.75 + 1.35 * len(quantities))
-    panels = figure.subplots(
-        len(quantities), len(rows), squeeze=False, sharex=True, sharey="row" if config.share_y else False
-    )
+    panels = figure.subplots(len(quantities), len(rows), squeeze=False, sharex=True, sharey="row")
     frames = []
     for line, quantity in enumerate(quantities):
         for column, row in enumerate(rows):
@@ -64,7 +61,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             _label(axes, row, quantity, line, column, len(quantities), config.log_x)
             style.within_bounds(axes, y="fraction" if quantity.startswith("accuracy") else "")
     if pd.concat(frames)["mean"].isna().all():
-        raise FairflError(f"{inputs.name}: no finite value of {' or '.join(quantities)} in {setting}")
+        raise FairflError(f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}")
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
         inputs.say(f"Line: mean over {seeds_text(pd.concat(frames)['seeds'])}{BANDS[config.band]}.")

@@ -16,6 +16,7 @@ from fairfl.experiments.base import Strict
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import AGAINST
 from fairfl.reporting import style
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, NothingRun, Row
 from fairfl.reporting.plots.gap_boxes import of_clients
 from fairfl.runtime.errors import FairflError
@@ -34,7 +35,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     if inputs.spec.artifact.baseline is None:
-        raise FairflError(f"{inputs.name}: plot client_pairs needs `baseline: {{algorithm: fedavg}}`")
+        raise FairflError(f"{inputs.where}.baseline: missing. Expected a variant. Try: {{algorithm: fedavg}}")
     variant = inputs.spec.artifact.baseline.variant
     baseline = Row(variant, inputs.spec.algorithms.get(variant.algorithm, variant.algorithm))
     names, measured = inputs.panel_titles(config.labels), inputs.measured()
@@ -46,19 +47,19 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     }
     if not cells:
         raise NothingRun("Not run at this scale.")
-    across = min(4, len(cells))
-    figure = style.canvas(style.PAGE if across > 2 else style.COLUMN, 0.5 + 1.8 * -(-len(cells) // across))
-    panels = style.panels(figure, len(cells), across, sharex=True, sharey=True)
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
-    for axes, ((setting, row), pairs) in zip(panels.flat, cells.items(), strict=False):
-        axes.set_title(f"{row.label}, {names[setting]}" if len(names) > 1 else row.label, pad=14)
-        _panel(axes, pairs, looks[row]["color"])
+    titles = {(s, row): f"{row.label}, {names[s]}" if len(names) > 1 else row.label for s, row in cells}
     drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]
-    panels[0, 0].set(xlim=(low := max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5), 100), ylim=(low, 100))
-    for axes in panels[-1]:
-        axes.set_xlabel(f"with {baseline.label} (percent)")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("with the method (percent)")
+    low = max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5)
+
+    def draw_one(axes: Axes, key: tuple[str, Row]) -> pd.DataFrame:
+        axes.set_title(axes.get_title("left"), pad=14)
+        axes.set(xlim=(low, 100), ylim=(low, 100))
+        _panel(axes, cells[key], looks[key[1]]["color"])
+        return cells[key]
+
+    labels = f"with {baseline.label} (percent)", "with the method (percent)"
+    figure, _ = panelled(titles, draw_one, (0.5, 1.8), 4, labels, sharex=True, sharey=True)
     inputs.say(f"Dotted: the mean with {baseline.label}; how many clients below it rise, and above it fall.")
     return figure, drawn
 

@@ -5,38 +5,22 @@ above the axis: these settings do not tell them apart. Friedman's test, in Iman 
 differ.
 """
 
-from typing import Annotated
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NothingRun
-from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+from fairfl.reporting.ranked import Ranked, RankedConfig, ranked, ranked_by, split
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
 LINE = 0.17  # inches from label to label
 
 
-class Config(Strict):
-    metrics: Annotated[list[str], DISTINCT] = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
-    )
-    apart: Annotated[list[str], DISTINCT] = Field(
-        default_factory=list, description="algorithms or variants that are left out, a class of their own"
-    )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
-
-    def columns(self) -> list[str]:
-        return self.metrics
-
-    def rows(self) -> list[str]:
-        return self.apart
+class Config(RankedConfig):
+    pass
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -64,7 +48,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     axes.set(xlim=(1, end), ylim=(depth + 0.5, 0), yticks=[])
     axes.set_xlabel(f"average {ranked_by(inputs, group.metrics, config.labels)}")
     axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False)
-    axes.locator_params(axis="x", integer=True)
+    axes.set_xticks(range(1, methods + 1, 2 if methods > 9 else 1))
     axes.spines[:].set_visible(False)
     axes.spines["top"].set_visible(True)
     axes.grid(visible=False)

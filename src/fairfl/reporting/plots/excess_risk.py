@@ -66,7 +66,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     drawn = pd.concat(panels.values(), ignore_index=True)
     if drawn["excess"].isna().all():
         raise FairflError(
-            f"{inputs.name}: the results of {setting} have no finite excess_client_0, excess_client_1, ..."
+            f"{inputs.where}: the results of {setting} have no finite excess_client_0, excess_client_1, ..."
         )
 
     across = min(2, len(rows))
@@ -93,11 +93,11 @@ def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
     """
     measured = {int(metric.rpartition("_")[2]) for metric in inputs.ours.members(setting, "loss_client_k")}
     if not measured:
-        raise FairflError(f"{inputs.name}: the results of {setting} have no metric loss_client_0")
+        raise FairflError(f"{inputs.where}: the results of {setting} have no metric loss_client_0")
     clusters = inputs.clusters(setting)
     clients = max(measured) + 1 if clusters is None else len(clusters)
     if max(measured) >= clients:
-        raise FairflError(f"{inputs.name}: {setting}: client {max(measured)} is none of the partition's {clients}")
+        raise FairflError(f"{inputs.where}: {setting}: client {max(measured)} is none of the partition's {clients}")
     cluster = pd.array([pd.NA] * clients if clusters is None else clusters, dtype="Int64") + 1
     return pd.DataFrame({"client": range(clients), "cluster": cluster}).sort_values(["cluster", "client"])
 
@@ -107,7 +107,7 @@ def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict
     clusters = agents["cluster"].dropna().unique().tolist()
     names = config.clusters or [f"$C_{{{cluster}}}$" for cluster in clusters]
     if len(names) != len(clusters):
-        raise FairflError(f"{inputs.name}: options.clusters: {len(names)} names {names} for {len(clusters)} clusters")
+        raise FairflError(f"{inputs.where}.options.clusters: {len(names)} names {names} for {len(clusters)} clusters")
     return dict(zip(clusters, names, strict=True))
 
 

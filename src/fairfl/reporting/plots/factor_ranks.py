@@ -8,7 +8,7 @@ speaks of settings like these. A seed that diverged is a loss.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
+from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NothingRun, Row
-from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+from fairfl.reporting.ranked import Ranked, RankedConfig, ranked, ranked_by, split
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -33,18 +33,8 @@ COLUMNS = (
 ALL = "all"
 
 
-class Config(Strict):
-    metrics: Annotated[list[str], DISTINCT] = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
-    )
-    baseline: str = Field(description="algorithm or variant that all others are held against")
-    apart: Annotated[list[str], DISTINCT] = Field(
-        default_factory=list, description="algorithms or variants that are left out, a class of their own"
-    )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
-
-    def columns(self) -> list[str]:
-        return self.metrics
+class Config(RankedConfig):
+    baseline: str = Field(description="algorithm or variant that all others are compared with")
 
     def rows(self) -> list[str]:
         return [self.baseline, *self.apart]
@@ -87,7 +77,7 @@ def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.n
     """Of each seed that both have, [seeds]: 1 where the row is better than the baseline, 0.5 where equal, else 0."""
     mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, base, metric)
     if mine is None or theirs is None:
-        raise FairflError(f"{inputs.name}: {setting}: no {metric} of {row.label}")
+        raise FairflError(f"{inputs.where}: {setting}: no {metric} of {row.label}")
     sign = -1 if inputs.spec.metrics[metric].direction == "down" else 1
     seeds = sorted(mine.by_seed.keys() & theirs.by_seed.keys())
     pairs = np.array([[sign * cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)], float)
@@ -139,16 +129,13 @@ def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
 def _ranks(axes: Axes, lines: Sequence[Sequence], group: Ranked, columns: list[tuple[str, str, int]]) -> None:
     """A number in each place, a rule between two factors."""
     ranks = np.array([[one.rank for one in line] for line in lines])
-    axes.imshow(ranks, cmap="RdBu_r", vmin=1, vmax=len(lines), aspect="auto", alpha=0.6)
-    for down, line in enumerate(lines):
-        for across, one in enumerate(line):
-            weight = "bold" if one.p_holm < 0.05 else "normal"
-            axes.text(across, down, f"{one.rank:.1f}", ha="center", va="center", fontsize=6, fontweight=weight)
+    names = [row.label for row in group.rows], [f"{level} ({count})" for _, level, count in columns]
+
+    def write(down: int, across: int) -> dict[str, Any]:
+        one = lines[down][across]
+        return {"s": f"{one.rank:.1f}", "fontsize": 6, "fontweight": "bold" if one.p_holm < 0.05 else "normal"}
+
+    number_map(axes, ranks, names, write, cmap="RdBu_r", vmin=1, vmax=len(lines), alpha=0.6)
     for across in range(1, len(columns)):
         if columns[across][0] != columns[across - 1][0]:
             axes.axvline(across - 0.5, color="black", linewidth=0.8)
-    names = [f"{level} ({count})" for _, level, count in columns]
-    axes.set_xticks(range(len(columns)), names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(lines)), [row.label for row in group.rows])
-    axes.grid(visible=False)
-    axes.tick_params(length=0)

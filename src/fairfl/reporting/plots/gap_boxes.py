@@ -16,6 +16,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.runtime.errors import FairflError
 
@@ -26,7 +27,6 @@ COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "metric"
 class Config(Strict):
     family: str = Field("gap_client", description="metrics <family>_0, <family>_1, ... are drawn")
     x_label: str = Field("loss gap of a client (nats)", description="title of the value axis")
-    zero: bool = Field(True, description="mark zero")
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
 
     def metrics(self) -> list[str]:
@@ -39,7 +39,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         (setting, row): of_clients(inputs, setting, row, config.family) for setting in inputs.settings for row in rows
     }
     if all(frame.empty for frame in points.values()):
-        raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
+        raise FairflError(f"{inputs.where}: the results have no metric {config.family}_0")
     names = inputs.panel_titles(config.labels)
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))
@@ -52,13 +52,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             drawn.append(points[setting, row])
         if all(points[setting, row].empty for row in rows):
             style.not_run(axes)
-        axes.set_yticks(range(len(rows)), [row.label for row in rows])
-        axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=config.x_label)
-        axes.grid(axis="y", visible=False)
-        axes.tick_params(axis="y", length=0)
+        named_lines(axes, [row.label for row in rows])
+        axes.set_xlabel(config.x_label)
         axes.locator_params(axis="x", nbins=6)
-        if config.zero:
-            style.zero_line(axes, vertical=True)
+        style.zero_line(axes, vertical=True)
         if len(names) > 1 or config.labels:
             axes.set_title(name)
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[list(COLUMNS)]

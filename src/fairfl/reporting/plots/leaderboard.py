@@ -16,6 +16,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.reporting import style
+from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.ranked import COLUMNS, Ranked, ranked, ranked_by, split
@@ -65,12 +66,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             at, used = at + len(group.rows), used | group.metrics
             frames.append(group.frame().assign(panel=panel, ranked=kind))
         axes.set_title(panel.capitalize())
-        axes.set_yticks(list(ticks), list(ticks.values()))
-        axes.grid(axis="y", visible=False)
-        axes.tick_params(axis="y", length=0)
+        named_lines(axes, ticks)
         axes.locator_params(axis="x", integer=True)
         if used:
-            axes.set(ylim=(at - 0.4, -0.6), xlabel=ranked_by(inputs, used, config.labels))
+            axes.set_xlabel(ranked_by(inputs, used, config.labels))
         else:
             style.not_run(axes)
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))

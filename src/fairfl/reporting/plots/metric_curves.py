@@ -158,7 +158,7 @@ def _panel(
             frames.append(paper.assign(kind="paper", **names))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
-        raise FairflError(f"{inputs.name}: no finite value of {metric} in {setting}")
+        raise FairflError(f"{inputs.where}: no finite value of {metric} in {setting}")
     axes.margins(x=0.02)
     style.within_bounds(axes, y=unit)
     return drawn
@@ -207,7 +207,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
         return {row: own[row] for row in rows}
     known = {key for row in inputs.rows for key, _ in row.variant.values}
     if color_by not in known:
-        raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
+        raise FairflError(f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
     value_of = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
     values: list[Hashable] = list(dict.fromkeys(value_of.values()))
     colors = style.graded(len(values))

@@ -19,8 +19,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
-from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.frames import panelled
+from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
@@ -50,38 +50,33 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     x, y = (inputs.axis(metric) for metric in (config.x, config.y))
     looks = _looks(inputs, config)
     names = inputs.panel_titles(config.labels)
-    across = min(2, len(names))
-    wide = across > 1 or len(looks) > 6
-    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * -(-len(names) // across))
-    panels = style.panels(figure, len(names), across)
-    records: list[dict[str, Any]] = []
-    for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
-        axes.set_title(title)
+    wide = len(names) > 1 or len(looks) > 6
+    called = labels(inputs.settings, config.labels)
+
+    def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
         axes.margins(0.12)
-        marks = [
-            mark
-            for row in inputs.rows_in(setting)
-            for mark in _mark(axes, inputs, config, (setting, title), row, looks)
-        ]
-        if not marks:
-            style.not_run(axes)
+        panel = setting, called[setting]
+        marks = [mark for row in inputs.rows_in(setting) for mark in _mark(axes, inputs, config, panel, row, looks)]
         if style.far_apart([mark["y"] for mark in marks], inputs.spec.metrics[config.y].unit):
             style.log_axis(axes)
-            inputs.remark(f"Logarithmic axis: {y} in", [title])
-        if setting in config.missing:
-            inputs.remark("Not in the paper's panel", [f"{config.missing[setting]} ({title})"])
+            inputs.remark(f"Logarithmic axis: {y} in", [called[setting]])
         style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
+        if len(heights := {mark["y"] for mark in marks}) == 1:  # no room for what nobody has
+            axes.set(ylim=(min(heights) - 1, min(heights) + 1), yticks=list(heights))
         own = [mark for mark in marks if mark["kind"] == "ours"]
         if config.front and own:
             _front(axes, inputs, config, own)
         ours = {mark["label"]: (mark["x"], mark["y"]) for mark in own}
         if style.spread(axes, ours, {mark["label"]: mark["artists"] for mark in own}):
             inputs.say("Marks of one place stand in a circle around it.")
-        records += marks
-    for axes in panels.flat[max(0, len(names) - across) : len(names)]:
-        axes.set_xlabel(x)
-    for axes in panels[:, 0]:
-        axes.set_ylabel(y)
+        return marks
+
+    figure, panels = panelled(names, draw_one, (0.9, 1.9), 2, (x, y), wide)
+    records = [mark for marks in panels for mark in marks]
+    lacking: dict[str, list[str]] = {}
+    for setting, text in config.missing.items():
+        lacking.setdefault(text, []).append(called.get(setting, setting))
+    inputs.remark("Not in the paper's panels", [f"{text} ({', '.join(where)})" for text, where in lacking.items()])
     titles = inputs.spec.algorithms
     handles = [
         style.key(label=kind.label if isinstance(kind, Row) else titles[kind], linestyle="none", **look)
@@ -92,7 +87,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
     style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
     if frame["seeds"].max() > 1 and not config.front:
-        inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
+        inputs.say_bars(frame["seeds"])
     return figure, frame
 
 

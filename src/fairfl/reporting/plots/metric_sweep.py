@@ -21,7 +21,6 @@ from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
-from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.metric_curves import titled
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -78,7 +77,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
     style.legend_above(figure, handles)
     if frame["seeds"].max() > 1:
-        inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
+        inputs.say_bars(frame["seeds"])
     else:
         inputs.say("One seed: another one may move a mark by more than its neighbours are apart.")
     return figure, frame
@@ -91,16 +90,16 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
     for name in [*settings, *config.places] if config.places else []:
         if not (name in settings and name in config.places):
             known = config.places if name in settings else settings
-            raise FairflError(f"{inputs.name}: options.places: no place or setting {name!r}{nearest(name, known)}")
+            raise FairflError(f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}")
     at: dict[tuple[str, Row], float] = {}
     taken = set()
     for setting in settings:
         for row in inputs.rows_in(setting):
             x = config.places[setting] if config.places else _value(inputs, config, row)
             if (setting, row.algorithm, x) in taken:
-                raise FairflError(f"{inputs.name}: two rows of {row.algorithm} stand at {x:g} in {setting}")
+                raise FairflError(f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}")
             if config.log and x <= 0:
-                raise FairflError(f"{inputs.name}: options.log: {row.label!r} stands at {x:g}")
+                raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
             taken.add((setting, row.algorithm, x))
             at[setting, row] = x
     return at
@@ -113,7 +112,7 @@ def _value(inputs: Inputs, config: Config, row: Row) -> float:
         known = sorted({key for other in inputs.rows for key, _ in other.variant.values})
         hint = "" if config.key in known else nearest(config.key, known)
         raise FairflError(
-            f"{inputs.name}: options.key: {row.label!r} has no number for {config.key!r}{hint}; "
+            f"{inputs.where}.options.key: {row.label!r} has no number for {config.key!r}{hint}; "
             "options.default is for rows that leave it out"
         )
     return float(value)

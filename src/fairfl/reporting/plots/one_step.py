@@ -121,7 +121,9 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     clients = np.unique(samples.client)
     if len(clients) != 2 or samples.features.shape[1:] != (1,) or samples.labels.ndim != 1:
         shape = "x".join(map(str, samples.features.shape[1:]))
-        raise FairflError(f"{setting}: needs two clients with one number per sample, has {len(clients)} with {shape}")
+        raise FairflError(
+            f"{inputs.where}: {setting} has {len(clients)} clients with {shape}. Expected two with one number each"
+        )
     a, b = samples.features[:, 0].astype(float), samples.labels.astype(float)
     pairs = tuple((a[samples.client == k], b[samples.client == k]) for k in clients)
     return Toy(pairs, config.start, config.step)
@@ -131,14 +133,14 @@ def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
     """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
     cell = inputs.cell(setting, row, "parameter_0")
     if cell is None:
-        raise FairflError(f"{inputs.name}: the results of {row.label} in {setting} have no metric parameter_0")
+        raise FairflError(f"{inputs.where}: the results of {row.label} in {setting} have no metric parameter_0")
     x, _ = mean_and_std(cell)
     if not np.isfinite(x):
         inputs.remark("Diverged, not drawn", [row.label])
         return None
     if (tau := _tau(row)) and not np.isclose(x, toy.entropy(tau), rtol=1e-3, atol=1e-4):
         expected = f"start {toy.start:g} and step {toy.step:g}, {toy.entropy(tau):.4g}"
-        raise FairflError(f"{inputs.name}: options: {row.label} went to {x:.4g}; by {expected}")
+        raise FairflError(f"{inputs.where}.options: {row.label} went to {x:.4g}; by {expected}")
     return x
 
 
@@ -152,7 +154,7 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     """The gap over tau: from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
     difference = abs(float(np.diff(toy.local_losses)[0]))
     if difference == 0:
-        raise FairflError(f"{inputs.name}: options: no tau tells the clients apart, their local losses are equal")
+        raise FairflError(f"{inputs.where}.options: no tau tells the clients apart, their local losses are equal")
 
     def left(power: float) -> float:
         return float(toy.gap(toy.entropy(float(np.exp(power)))))

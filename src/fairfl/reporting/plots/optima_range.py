@@ -18,12 +18,8 @@ COLUMNS = ("setting", "label", "metric", "kind", "seed", "value")
 
 class Config(Strict):
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> name on the axis")
-    x_label: str = Field("", description="title of the horizontal axis")
     low: str = Field("local_loss_min", description="metric drawn in red")
     high: str = Field("local_loss_max", description="metric drawn in blue")
-    y_label: str = Field("local optimal loss $L^*_k$ (nats)", description="title of the vertical axis")
-    low_name: str = Field("min over clients", description="legend of the red points")
-    high_name: str = Field("max over clients", description="legend of the blue points")
 
     def metrics(self) -> list[str]:
         return [self.low, self.high]
@@ -55,14 +51,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if len(means) == 2:
             axes.plot([at, at], means, color="#bbbbbb", linewidth=3, solid_capstyle="round", zorder=2)
     if not records:
-        raise FairflError(f"{inputs.name}: no value of {config.low} or {config.high}")
+        raise FairflError(f"{inputs.where}: no value of {config.low} or {config.high}")
     axes.set_xticks(range(len(names)), list(names.values()))
-    axes.set(xlim=(-0.5, len(names) - 0.5), xlabel=config.x_label, ylabel=config.y_label)
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
     axes.grid(axis="x", visible=False)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     handles = [
         style.key(color, name, marker=shape, linestyle="none", markersize=5.5)
-        for (_, color, shape), name in zip(series, (config.low_name, config.high_name), strict=True)
+        for (_, color, shape), name in zip(series, ("min over clients", "max over clients"), strict=True)
     ]
     handles.append(style.key(style.GREY, "single seed", marker="o", linestyle="none", markersize=3, alpha=0.7))
     style.legend_above(figure, handles)

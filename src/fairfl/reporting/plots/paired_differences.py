@@ -22,6 +22,7 @@ from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import in_words
 from fairfl.reporting import style
+from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
 
@@ -62,8 +63,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         for axes, metric in zip(along, metrics, strict=True)
     ]
     for along, title in zip(grid, names.values(), strict=True):
-        along[0].set_yticks(range(len(others)), [f"– {row.label}" for row in others])
-        along[0].set_ylim(len(others) - 0.5, -0.5)
+        named_lines(along[0], [f"– {row.label}" for row in others])
         if len(names) > 1:
             along[0].set_title(title)
     better = own[0].label if len(own) == 1 else "the first"

@@ -109,7 +109,7 @@ def _typeset(inputs: Inputs, text: str, comment: str, left: float, right: float)
         lines = broken(text, right - left)
         notes = broken(f"▷ {comment}", right - left) if comment else []
     except ValueError as error:
-        raise FairflError(f"{inputs.name}: options: {text!r}: {str(error).splitlines()[-1]}") from None
+        raise FairflError(f"{inputs.where}.options: {text!r}: {str(error).splitlines()[-1]}") from None
     prints: list[Print] = [[(left + _INDENT * bool(n), "left", line, _DARK)] for n, line in enumerate(lines)]
     for note in notes:
         x, _, last, _ = prints[-1][0]

@@ -6,7 +6,8 @@ settings that have both metrics, above it the smallest of them. Rows that diverg
 pair; tau of fewer than three rows, or of a metric by which all are equal, is none.
 """
 
-from itertools import combinations, product
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NothingRun, mean_and_std
 
 NEEDS = ("tidy",)
@@ -49,17 +51,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     wide = len(metrics) > 7
     figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 0.3 * len(metrics))
     axes = figure.subplots()
-    image = axes.imshow(taus, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
-    for down, across in product(range(len(metrics)), repeat=2):
-        tau = taus[down, across]
-        if not np.isnan(tau):
-            color = "white" if abs(tau) > 0.65 else "black"
-            axes.text(across, down, f"{tau:.2f}", ha="center", va="center", color=color, fontsize=7)
     names = [inputs.spec.metrics[metric].name for metric in metrics]
-    axes.set_xticks(range(len(metrics)), names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(metrics)), names)
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
+
+    def write(down: int, across: int) -> dict[str, Any]:
+        tau = taus[down, across]
+        return {"s": f"{tau:.2f}", "color": "white" if abs(tau) > 0.65 else "black", "fontsize": 7}
+
+    image = number_map(axes, taus, (names, names), write, cmap="RdBu", vmin=-1, vmax=1)
     figure.colorbar(image, ax=axes, aspect=30, pad=0.02).set_label("Kendall's τ")
     if len(inputs.settings) > 1:
         inputs.say("Below the diagonal: mean over settings; above it: the smallest.")

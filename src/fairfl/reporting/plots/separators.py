@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
@@ -23,9 +22,7 @@ COLUMNS = ("panel", "setting", "algorithm", "hyperparameters", "client", "class"
 
 
 class Config(Strict):
-    x_label: str = Field("feature 1", description="horizontal axis")
-    y_label: str = Field("feature 2", description="vertical axis")
-    margin: float = Field(0.08, ge=0, le=1, description="room around the samples, as a share of their range")
+    pass
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -41,8 +38,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     bars = [figure.add_subplot(grid[n, 1]) for n in range(2)]
 
     records = _samples(plane, setting, samples, clients)
-    frame(plane, samples.features, config.margin)
-    plane.set(xlabel=config.x_label, ylabel=config.y_label)
+    frame(plane, samples.features, 0.08)
+    plane.set(xlabel="feature 1", ylabel="feature 2")
     lines, seeds = _lines(plane, inputs, setting, rows, looks)
     records += lines
     for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):

@@ -21,6 +21,7 @@ from fairfl.experiments.base import Strict
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import UNITS
 from fairfl.reporting import style
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, NothingRun, Row
 from fairfl.runtime import result_files
 
@@ -54,26 +55,22 @@ class Trials(result_files.ResultFile):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     names = inputs.panel_titles(config.labels)
-    across = min(2, len(names))
-    figure = style.canvas(style.PAGE if across > 1 else style.COLUMN, 0.9 + 1.5 * -(-len(names) // across))
-    panels = style.panels(figure, len(names), across)
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     grey: style.Look = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
     if config.highlight:
         looks = {row: look if row.algorithm in config.highlight else grey for row, look in looks.items()}
-    frames = []
-    for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
-        axes.set_title(title)
+
+    def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        frames.append(_panel(axes, inputs, config, setting, looks))
-    for axes in panels.flat[max(0, len(names) - across) : len(names)]:
-        axes.set_xlabel("trials")
+        return _panel(axes, inputs, config, setting, looks)
+
+    figure, frames = panelled(names, draw_one, (0.9, 1.5), 2, ("trials", ""))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn.empty:
         raise NothingRun("Not run at this scale.")
     handles = [style.key(label=row.label, **look) for row, look in looks.items() if look is not grey]
     others = [style.key(label="others", **grey)] * (len(handles) < len(looks))
-    style.legend_above(figure, handles + others, 5 if across > 1 else 2)
+    style.legend_above(figure, handles + others, 5 if len(names) > 1 else 2)
     inputs.say("Line: the score on validation data that the best of n trials is expected to have.")
     return figure, drawn
 
@@ -92,7 +89,6 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
     tried = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
     scores = [point.value for one in tried.values() for point in one.points if point.value is not None]
     if not scores:
-        style.not_run(axes)
         return pd.DataFrame(columns=list(COLUMNS))
     records = []
     for row, one in tried.items():
@@ -106,7 +102,7 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
         best = expected_best([sign * (worst if point.value is None else point.value) for point in one.points])
         line = pd.Series(best, range(1, len(best) + 1)) * scale
         look: style.Look = {"linewidth": 1.1, "markersize": 3} | looks[row]
-        axes.plot(line.index, line, **look, clip_on=False)
+        axes.plot(line.index, line, **look)
         records += [(setting, row.algorithm, trials, value) for trials, value in line.items()]
     drawn = pd.DataFrame(records, columns=list(COLUMNS))
     shown = inputs.spec.metrics[next(iter(tried.values())).metric].unit

@@ -5,7 +5,7 @@ seed) over contours of the mean over clients of the training loss (nats) in that
 final value for FedAvg, or for the first row if FedAvg is not among them.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
+GRID, LEVELS, MARGIN = 61, 12, 0.15  # points per side of the contours' loss; contours; room as a share of the range
+
+
 class Config(Strict):
-    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
-    grid: int = Field(61, ge=11, le=301, description="points per side at which the contours' loss is computed")
-    levels: int = Field(12, ge=3, le=50, description="number of contours")
-    margin: float = Field(0.15, ge=0, le=2, description="room around the paths, as a share of their range")
 
     def parts(self) -> list[str]:
         return ["train"]
@@ -50,7 +49,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     panels = style.panels(left, len(rows), across, sharex=True, sharey=True)
     frames = []
     for axes, row in zip(panels.flat, rows, strict=False):
-        frame = over_seeds(row.of(rounds), row, "loss_train", config.band)
+        frame = over_seeds(row.of(rounds), row, "loss_train", "range")
         curves(axes, frame, clients)
         axes.set_title(row.label)
         if config.log_x:
@@ -61,20 +60,20 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     left.supylabel("training loss (nats)", fontsize=7.5)
     left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
     plane = right.subplots()
-    frames.append(pd.DataFrame(_plane(figure, plane, inputs, setting, rows, samples, config)))
+    frames.append(pd.DataFrame(_plane(figure, plane, inputs, setting, rows, samples)))
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
 
 
 def _plane(
-    figure: Figure, axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: Samples, config: Config
+    figure: Figure, axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: Samples
 ) -> list[dict[str, Any]]:
     paths = _paths(inputs, setting, rows)
     reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
     final = paths[reference][1][-1]
     bias = float(final[2]) if len(final) == 3 else 0.0
-    grid = _grid([theta for _, theta in paths.values()], config)
+    grid = _grid([theta for _, theta in paths.values()])
     losses = mean_loss(samples, *grid, bias)
-    levels = np.unique(np.geomspace(max(losses.min(), 1e-6) * 1.01, losses.max(), config.levels))
+    levels = np.unique(np.geomspace(max(losses.min(), 1e-6) * 1.01, losses.max(), LEVELS))
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
@@ -115,10 +114,10 @@ def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.
             continue
         seed, tensors = model
         if "path" not in tensors:
-            raise FairflError(f"{setting}: {row.label}: the model has no path; the setting needs `keep: path`")
+            raise FairflError(f"{inputs.where}: the model of {row.label} has no path. Try: keep: path in {setting}")
         theta = tensors["path"].astype(float)
         if theta.shape[1] not in (2, 3):
-            raise FairflError(f"{setting}: a path of (w1, w2, b) is needed, this model has {theta.shape[1]} parameters")
+            raise FairflError(f"{inputs.where}: {setting} has {theta.shape[1]} parameters. Expected w1, w2 and b")
         good = np.isfinite(theta).all(axis=1)
         end = len(theta) if good.all() else int(np.argmin(good))
         if end < len(theta):
@@ -127,16 +126,16 @@ def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.
             paths[row] = (tensors["path_rounds"][:end], theta[:end])
         inputs.say(f"Paths: seed {seed}.")
     if not paths:
-        raise FairflError(f"{inputs.name}: no row has a path in {setting}")
+        raise FairflError(f"{inputs.where}: no row has a path in {setting}")
     return paths
 
 
-def _grid(paths: list[np.ndarray], config: Config) -> tuple[np.ndarray, np.ndarray]:
+def _grid(paths: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     points = np.concatenate([theta[:, :2] for theta in paths])
     low, high = points.min(axis=0), points.max(axis=0)
     # Equal room on both axes; a model that has not moved still gets a visible frame.
-    room = config.margin * max(float((high - low).max()), 0.1)
-    w1, w2 = (np.linspace(a - room, b + room, config.grid) for a, b in zip(low, high, strict=True))
+    room = MARGIN * max(float((high - low).max()), 0.1)
+    w1, w2 = (np.linspace(a - room, b + room, GRID) for a, b in zip(low, high, strict=True))
     return w1, w2
 
 
