@@ -10,7 +10,8 @@ from matplotlib.image import AxesImage
 
 from fairfl.reporting import style
 
-Key, Drawn = TypeVar("Key"), TypeVar("Drawn", bound=Sized)
+Key = TypeVar("Key")
+Drawn = TypeVar("Drawn", bound=Sized)
 
 
 def panelled(

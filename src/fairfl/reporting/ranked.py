@@ -1,13 +1,10 @@
 """The ranks of an artifact's rows in each of its settings and over all."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import interval, mean_ranks
 from fairfl.reporting.inputs import Inputs, Row
@@ -15,24 +12,6 @@ from fairfl.runtime.errors import FairflError
 
 COLUMNS = ("setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds")
 OVERALL = "all"  # stands in the columns setting and metric
-
-
-class RankedConfig(Strict):
-    """Options of a plot that ranks an artifact's rows."""
-
-    metrics: Annotated[list[str], DISTINCT] = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
-    )
-    apart: Annotated[list[str], DISTINCT] = Field(
-        default_factory=list, description="algorithms or variants that are left out, a class of their own"
-    )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
-
-    def columns(self) -> list[str]:
-        return self.metrics
-
-    def rows(self) -> list[str]:
-        return self.apart
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,38 @@ above the axis: these settings do not tell them apart. Friedman's test, in Iman 
 differ.
 """
 
+from typing import Annotated
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import Field
 
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NothingRun
-from fairfl.reporting.ranked import Ranked, RankedConfig, ranked, ranked_by, split
+from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
 LINE = 0.17  # inches from label to label
 
 
-class Config(RankedConfig):
-    pass
+class Config(Strict):
+    metrics: Annotated[list[str], DISTINCT] = Field(
+        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+    )
+    apart: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
+
+    def columns(self) -> list[str]:
+        return self.metrics
+
+    def rows(self) -> list[str]:
+        return self.apart
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -8,7 +8,7 @@ speaks of settings like these. A seed that diverged is a loss.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
 from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NothingRun, Row
-from fairfl.reporting.ranked import Ranked, RankedConfig, ranked, ranked_by, split
+from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -33,8 +34,18 @@ COLUMNS = (
 ALL = "all"
 
 
-class Config(RankedConfig):
-    baseline: str = Field(description="algorithm or variant that all others are compared with")
+class Config(Strict):
+    metrics: Annotated[list[str], DISTINCT] = Field(
+        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+    )
+    baseline: str = Field(description="algorithm or variant that all others are held against")
+    apart: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
+
+    def columns(self) -> list[str]:
+        return self.metrics
 
     def rows(self) -> list[str]:
         return [self.baseline, *self.apart]
