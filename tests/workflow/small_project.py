@@ -106,7 +106,8 @@ class Forks:
 
         One process runs all of them, until one fails. PLAN is the plan of the workflow that was parsed before it.
         """
-        request = [str(folder), [list(words) for words in commands], [str(entry) for entry in path], environment]
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
+        request = [str(folder), [list(words) for words in commands], [str(entry) for entry in path], variables]
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         code, text = json.loads(self.process.stdout.readline())
@@ -220,6 +221,7 @@ class Project:
 def become(folder: str, commands: list[list[str]], path: list[str], environment: dict[str, str]) -> None:
     """Be `python -m <words>`, started in the folder, for each command."""
     signal.alarm(900)  # a test never waits forever
+    os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[:1] = ["", *path]
