@@ -1,4 +1,7 @@
-"""The small project, run once per session from nothing, and copies of it for edits."""
+"""The small project, run from nothing once for all processes of pytest, and copies of it for edits."""
+
+import fcntl
+import os
 
 import pytest
 
@@ -8,9 +11,15 @@ from tests.workflow.small_project import Project
 @pytest.fixture(scope="session")
 def finished(root, tmp_path_factory) -> Project:
     """The small selection, run from nothing. Tests must leave it as it is."""
-    project = Project(root, tmp_path_factory.mktemp("finished"))
-    project.snakemake()
-    return project
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "finished"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shared.exists():
+            project = Project(root, tmp_path_factory.mktemp("built") / "project")
+            project.snakemake()
+            project.folder.rename(shared)
+    return Project.at(shared).copy(tmp_path_factory.mktemp("finished") / "project")
 
 
 @pytest.fixture()

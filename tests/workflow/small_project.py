@@ -32,6 +32,36 @@ patches:
   - match: ["eagle_emnist_*"]
     set: {data: {name: digits}, samples: 120, clients: 2, clients_per_round: 2}
     why: test
+  - match: ["fedeba_fashion_mnist_mlp"]
+    set:
+      data: {name: digits}
+      clients: 4
+      clients_per_round: 4
+      model: {name: mlp, hidden: [8]}
+      surrogate.epochs: 2
+      surrogate.every: 1
+    why: test
+  - match: ["focus_rotated_mnist_*"]
+    set:
+      data: {name: digits}
+      model: {name: mlp, hidden: [8]}
+      split: {train: 0.8, validation: 0.0, test: 0.2, order: shuffled}
+      timing: {rounds: 2, inferences: 2, metrics: 2}
+    why: test
+  - match: ["vred_*"]
+    set:
+      data: {name: digits}
+      samples: 240
+      model: {name: logistic_regression}
+      partition: {name: label_shards}
+      clients: 3
+      clients_per_round: 3
+      loss: cross_entropy
+      batch_size: 8
+      tuning.grid: {learning_rate: [0.05, 0.2]}
+      tuning.algorithms: {vred: {beta: [0.5]}}
+      tuning.rounds: 2
+    why: test
 """
 SELECTION = ["scale=tiny", "papers=eagle", "artifacts=eagle_table1,eagle_figure2,eagle_figure3,eagle_table3"]
 FOLDERS = ("rules", "papers", "scales", "envs", "profiles", "src")
@@ -148,10 +178,15 @@ class Project:
 
     def copy(self, folder: Path) -> "Project":
         """With everything: results, records, what Snakemake remembers."""
-        other = Project.__new__(Project)
-        other.folder, other.selection = folder, self.selection
         shutil.copytree(self.folder, folder, symlinks=True)
-        return other
+        return Project.at(folder, self.selection)
+
+    @classmethod
+    def at(cls, folder: Path, selection: Iterable[str] = SELECTION) -> "Project":
+        """The project that is there."""
+        project = cls.__new__(cls)
+        project.folder, project.selection = folder, tuple(selection)
+        return project
 
     @cached_property
     def _before(self) -> dict[Path, tuple[bytes, int] | None]:

@@ -20,8 +20,7 @@ import pytest
 import yaml
 
 from tests import edits
-from tests.workflow import small_project
-from tests.workflow.small_project import TINY, Job, Project, jobs_in, plan_in
+from tests.workflow.small_project import Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
 
@@ -31,38 +30,6 @@ def running(test):
     return pytest.mark.long(pytest.mark.xdist_group("running")(test))
 
 
-SCALE = f"""{TINY}
-  - match: ["fedeba_fashion_mnist_mlp"]
-    set:
-      data: {{name: digits}}
-      clients: 4
-      clients_per_round: 4
-      model: {{name: mlp, hidden: [8]}}
-      surrogate.epochs: 2
-      surrogate.every: 1
-    why: test
-  - match: ["focus_rotated_mnist_10"]
-    set:
-      data: {{name: digits}}
-      model: {{name: mlp, hidden: [8]}}
-      split: {{train: 0.8, validation: 0.0, test: 0.2, order: shuffled}}
-      timing: {{rounds: 2, inferences: 2, metrics: 2}}
-    why: test
-  - match: ["vred_*"]
-    set:
-      data: {{name: digits}}
-      samples: 240
-      model: {{name: logistic_regression}}
-      partition: {{name: label_shards}}
-      clients: 3
-      clients_per_round: 3
-      loss: cross_entropy
-      batch_size: 8
-      tuning.grid: {{learning_rate: [0.05, 0.2]}}
-      tuning.algorithms: {{vred: {{beta: [0.5]}}}}
-      tuning.rounds: 2
-    why: test
-"""
 ARTIFACTS = "eagle_table1,eagle_figure2,eagle_figure3,eagle_table3,fedeba_table20,focus_table12,vred_table4"
 SELECTION = (
     "scale=tiny",
@@ -91,17 +58,9 @@ SEMANTIC = "\n_EDIT = 1\n"
 
 # -- the project, run once from nothing -----------------------------------------------------------
 @pytest.fixture(scope="module")
-def one_paper(root, tmp_path_factory) -> Project:
-    """Artifacts of EAGLE only. Tests must leave the results as they are."""
-    project = Project(root, tmp_path_factory.mktemp("eagle") / "project", SCALE, small_project.SELECTION)
-    project.snakemake()
-    return project
-
-
-@pytest.fixture(scope="module")
-def wide(one_paper, tmp_path_factory) -> Project:
+def wide(finished, tmp_path_factory) -> Project:
     """Jobs of every kind, from four papers. Tests must leave the results as they are."""
-    project = one_paper.copy(tmp_path_factory.mktemp("wide") / "project")
+    project = finished.copy(tmp_path_factory.mktemp("wide") / "project")
     project.select(SELECTION)
     project.snakemake()
     return project
@@ -476,9 +435,9 @@ def test_one_variant_less(case):
     check(case, {f"collect/{LINEAR}", "table/eagle/table1", "figure/eagle/figure2", *SUMMARY})
 
 
-def test_another_paper(wide, one_paper, tmp_path, every):
+def test_another_paper(wide, finished, tmp_path, every):
     """The results of one paper are there; the others come on top of it."""
-    project = one_paper.copy(tmp_path / "project")
+    project = finished.copy(tmp_path / "project")
     project.select(wide.selection)
     eagle = {name for name in every if "eagle" in name} | {"prepare/digits"}
     eagle |= {name for name in every if name.startswith("prepare/synthetic_gaussian")}
@@ -604,7 +563,7 @@ def test_another_branch_and_back(case, every):
 # -- results in another place ------------------------------------------------------------------------
 def fresh(project: Project, folder: Path) -> Project:
     """A new clone, without results."""
-    return Project(project.folder, folder, SCALE, project.selection)
+    return Project(project.folder, folder, selection=project.selection)
 
 
 def brought(project: Project, clone: Project) -> None:
@@ -870,7 +829,7 @@ def test_half_of_an_edit(own, every):
 @running
 def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
     """A marker of raw files, and what is prepared from them."""
-    project = Project(root, tmp_path / "project", SCALE, ["scale=small", "papers=eagle", "artifacts=eagle_table1"])
+    project = Project(root, tmp_path / "project", selection=["scale=small", "papers=eagle", "artifacts=eagle_table1"])
     project.snakemake("results/data/mnist.safetensors", config=(f"mirrors={mirror}", "offline=true"))
 
     def planned() -> set[str]:

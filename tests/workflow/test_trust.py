@@ -24,14 +24,6 @@ TABLE = "results/tiny/eagle/table3.csv"
 ORDERS = "results/tiny/.jobs"  # is there once Snakemake has planned and before jobs start
 
 
-@pytest.fixture(scope="module")
-def finished(root, tmp_path_factory) -> Project:
-    """Run from nothing. Tests must leave it as it is."""
-    project = Project(root, tmp_path_factory.mktemp("finished") / "project")
-    project.snakemake()
-    return project
-
-
 @pytest.fixture
 def own(finished, tmp_path) -> Iterator[Project]:
     yield finished.copy(tmp_path / "project")

@@ -9,23 +9,6 @@ from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 
-SCALE = """
-  - match: ["vred_*"]
-    set:
-      data: {name: digits}
-      samples: 240
-      model: {name: logistic_regression}
-      partition: {name: label_shards}
-      clients: 3
-      clients_per_round: 3
-      loss: cross_entropy
-      batch_size: 8
-      seeds: [0]
-      tuning.grid: {learning_rate: [0.05, 0.2]}
-      tuning.algorithms: {vred: {beta: [0.5]}}
-      tuning.rounds: 2
-    why: test
-"""
 CHOICES = ("artifacts=vred_table4,vred_table2", "algorithms=fedavg,vred", "papers=vred")
 TUNED = ("artifacts=vred_table1", "algorithms=fedavg,vred", "papers=vred", "tuned=true")
 
@@ -33,8 +16,6 @@ TUNED = ("artifacts=vred_table1", "algorithms=fedavg,vred", "papers=vred", "tune
 @pytest.fixture(scope="module")
 def tuned(root, tmp_path_factory) -> Project:
     project = Project(root, tmp_path_factory.mktemp("tuned"))
-    with (project.folder / "scales" / "tiny.yaml").open("a") as file:
-        file.write(SCALE)
     project.snakemake(config=CHOICES)
     return project
 
