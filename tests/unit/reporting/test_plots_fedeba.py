@@ -133,32 +133,6 @@ def test_a_diverged_seed_interrupts_the_line(tmp_path):
     assert drawing.axes[0].get_xscale() == "log" and drawing.axes[0].get_xticks().tolist() == [0.1, 1, 10]
 
 
-# -- curves -----------------------------------------------------------------------------------
-NOISE = [plus(alpha=0.9), plus(alpha=0.9, **{"dp.sigma": 2}), plus(alpha=0.9, **{"dp.sigma": 5})]
-
-
-@pytest.fixture
-def curves(tmp_path):
-    """Four clients at two rounds with two seeds, in two settings; without noise half a point more."""
-    lines = [
-        (setting, row["algorithm"], spelled(row), seed, at, k, 1.0, value, value, 5)
-        for setting, shift in ((A, 0.0), (B, 0.2))
-        for row in NOISE
-        for seed in (0, 1)
-        for at in (0, 100)
-        for k in range(4)
-        for value in [shift + at / 250 + k / 50 + seed / 20 - row["hyperparameters"].get("dp.sigma", 0) / 100]
-    ]
-    keys = ["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
-    columns = [*keys, *(f"{name}_test" for name in ("loss", "accuracy", "recall", "samples"))]
-    pd.DataFrame(lines, columns=columns).to_parquet(tmp_path / "rounds.parquet")
-    (tmp_path / "table7.csv").write_text(demo.REPORTED)
-    return {"rounds": {"all": str(tmp_path / "rounds.parquet")}, "reported": {"t": str(tmp_path / "table7.csv")}}
-
-
-# -- scatter ----------------------------------------------------------------------------------
-
-
 # -- label shares -----------------------------------------------------------------------------
 @pytest.fixture
 def dealt(tmp_path):

@@ -57,15 +57,6 @@ def risk_spec(folder, rows=ROWS, changed=(), **options):
     return demo.spec("focus_figure3", files, {"data": "mnist", "changed": list(changed)}, kind="figure", **given)
 
 
-def texts(axes):
-    """What stands below a panel, from left to right and from top to bottom."""
-    found = [(text.get_position(), text.get_text()) for text in axes.texts if text.get_position()[1] < 0]
-    lines = {}
-    for place, text in sorted(found, key=lambda item: (-item[0][1], item[0][0])):
-        lines.setdefault(place[1], []).append(text)
-    return list(lines.values())
-
-
 # -- excess risk ------------------------------------------------------------------------------
 def test_agents_stand_by_true_cluster_with_mean_loss_split_at_the_surrogates(risks):
     _, frame, remarks = drawn(risk_spec(risks))

@@ -270,26 +270,3 @@ def test_lines_may_be_metrics_and_columns_variants(grouped):
     assert csv.splitlines()[1] == "eagle_table1,toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,paper,"
     assert ",mnist,focus,M=3,loss_mean,nats,0.5," in csv
     assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
-
-
-# -- what does not stand in the paper -----------------------------------------------------------
-
-
-# -- targets that were not reached --------------------------------------------------------------
-@pytest.fixture
-def reach(tmp_path):
-    """Rounds to an accuracy: all seeds of FOCUS reach it, one of q-FFL, none of AFL; one of FedAvg diverged."""
-    metric = {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}
-    values = {"focus": (9, 11, 10), "qffl": (28, "inf", "inf"), "afl": ("inf",) * 3, "fedavg": (10, "nan", "inf")}
-    numbers = [(name, "", "rounds_to_accuracy70", *seeds) for name, seeds in values.items()]
-    files = {"tidy": {"mnist": lines_of_tidy(tmp_path / "reach.csv", "mnist", numbers)}}
-    given = {
-        "settings": ["mnist"],
-        "columns": ["rounds_to_accuracy70"],
-        "rows": [{"algorithm": name} for name in values],
-    }
-    metrics = {"rounds_to_accuracy70": metric}
-    return demo.spec("eagle_table1", files, {"rounds": 300, "seeds": 3}, metrics, kind="table", **given)
-
-
-# -- what was timed, what settings say ----------------------------------------------------------
