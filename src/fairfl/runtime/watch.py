@@ -1,8 +1,9 @@
 """Files, processes and sockets that a plug-in uses, seen while it does (PEP 578), also through a library.
 
 A plug-in computes with its arguments and its own code: what it reads elsewhere is in no spec, so a change there would
-go unnoticed. Python's own files, those of libraries, and what an import reads are let pass. Code that is not Python and
-opens a file by itself (Arrow's C++ for instance) is not seen.
+go unnoticed. Python's own files, those of libraries, and what an import reads are let pass. Variables of the
+environment are seen where the plug-in itself reads them. Not seen are files that code other than Python opens (Arrow's
+C++ for instance), and the question whether a file exists.
 """
 
 import os
@@ -25,7 +26,7 @@ _FILES = {
     "open": "opens", "os.listdir": "lists", "os.scandir": "lists", "os.remove": "removes", "os.rmdir": "removes",
     "os.rename": "renames", "os.mkdir": "makes", "os.truncate": "writes", "os.link": "links", "os.symlink": "links",
     "os.chmod": "changes", "os.chown": "changes", "os.utime": "changes", "os.chdir": "goes to",
-    "sqlite3.connect": "opens",
+    "sqlite3.connect": "opens", "fairfl.variable": "reads the environment variable",
 }  # fmt: skip
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "socket.")
 _OURS = tuple(
@@ -52,6 +53,7 @@ def begin(folders: Iterable[Path | str]) -> None:
     _folders, _fault = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders), None
     if not _installed:
         sys.addaudithook(_hear)
+        os._Environ.__getitem__ = _variable  # type: ignore[method-assign]
         _installed = True
 
 
@@ -65,6 +67,19 @@ def end() -> None:
     """Watch no longer."""
     global _folders
     _folders = None
+
+
+_value = os._Environ.__getitem__
+
+
+def _variable(environment: Any, name: Any) -> Any:
+    """A variable of the environment; Python itself says nothing of it to an audit hook."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__") in ("os", "collections.abc"):  # os.getenv, `in`, items()
+        frame = frame.f_back
+    if frame.f_code.co_filename.startswith(str(PACKAGE)):
+        sys.audit("fairfl.variable", name)
+    return _value(environment, name)
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
@@ -89,7 +104,7 @@ def _plugin(frame: FrameType | None) -> FrameType | None:
         file = frame.f_code.co_filename
         if file.startswith("<frozen importlib"):
             return None
-        if file.startswith(str(PACKAGE)):
+        if file.startswith(str(PACKAGE)) and file != __file__:
             return frame if _PLUGINS.match(file[len(str(PACKAGE)) + 1 :]) else None
         frame = frame.f_back
     return None

@@ -31,6 +31,10 @@ REFUSED = [
     "socket.create_connection(('127.0.0.1', 9))",
     "contextlib.chdir(folder).__enter__()",
     "open(os.open(path, os.O_RDONLY)).read()",
+    "os.environ['HOME']",
+    "os.getenv('NO_SUCH', '1')",
+    "'HOME' in os.environ",
+    "dict(os.environ)",
 ]
 PASSED = [
     "open(Path(__file__).with_name('beside.json')).read()",
@@ -38,6 +42,7 @@ PASSED = [
     "importlib.import_module('wave')",
     "warnings.warn('line of source')",
     "open(os.devnull, 'w')",
+    "Path.home(), importlib.util.find_spec('numpy')",  # a library reads a variable
 ]
 PLUGIN = """
 import contextlib, importlib, os, socket, subprocess, warnings
