@@ -8,10 +8,9 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
-from benchmarks import __main__ as command  # noqa: E402
-from benchmarks import agreement, bench, check, data, driver, environments, models, report, tune  # noqa: E402
+from benchmarks import agreement, check, data, driver, environments, models, report, tune  # noqa: E402
 from benchmarks.bench import Bench  # noqa: E402
-from benchmarks.peers import PEERS, dataloader, gemm, indexed  # noqa: E402
+from benchmarks.peers import dataloader, indexed  # noqa: E402
 from benchmarks.peers import fairfl as own  # noqa: E402
 from benchmarks.worker import Job  # noqa: E402
 from benchmarks.workloads import (  # noqa: E402
@@ -82,32 +81,6 @@ def test_own_competitors_end_at_the_same_model(workload, tmp_path):
         assert (end - ends[0]).abs().max() < 1e-5
     runs[1].rounds(1)
     assert (runs[1].parameters() - ends[0]).abs().max() > 100 * agreement.TOLERANCE  # a round more or less shows
-
-
-# -- data ------------------------------------------------------------------------------------------
-
-
-# -- who takes part --------------------------------------------------------------------------------
-
-
-# -- what the hardware does ------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ("gemm-mm", "gemm-onednn"))
-def test_both_products_of_the_yardstick_multiply(name, tmp_path, monkeypatch):
-    monkeypatch.setitem(gemm.GEMM_SIDE, "cpu", 5)
-    run = gemm.start(job_of(TINY, tmp_path), name)
-    run.step()
-    product = gemm.onednn(run.a, run.b) if run.by_onednn else run.c
-    torch.testing.assert_close(product, run.a.double().matmul(run.b.double()).float())
-    assert run.by_onednn == (name == "gemm-onednn")
-
-
-def test_every_peer_has_a_module_and_pinned_packages():
-    folder = ROOT / "benchmarks" / "peers"
-    for name, peer in PEERS.items():
-        assert (folder / f"{name.partition('-')[0]}.py").is_file()
-        if peer.environment:
-            lines = (folder / f"{peer.environment}.txt").read_text().split()
-            assert all("==" in line for line in lines) and not any(line.startswith("torch=") for line in lines)
 
 
 # -- turns -----------------------------------------------------------------------------------------
@@ -187,65 +160,7 @@ def test_check_fails_only_below_the_tolerance(fresh, tolerance, passes):
     assert len(lines) == 2 and all(passed for passed, _ in lines) == passes
 
 
-def test_check_ends_with_its_verdict(tmp_path, monkeypatch, capsys):
-    base = document_of()
-    base["machine"]["kind"] = "this kind"
-    (tmp_path / "base.json").write_text(json.dumps(base))
-    fresh = document_of(ratio=1.0)
-
-    class Made:
-        def __init__(self, *args, **options):
-            assert options["yardsticks"] == ("gemm-mm", "gemm-onednn")  # the roofline takes too long
-            self.document = fresh
-
-        def workloads(self, chosen):
-            assert {w.name for w in chosen} == set(check.WORKLOADS)
-
-    monkeypatch.setattr("benchmarks.bench.Bench", Made)
-    options = ["check", "--results", str(tmp_path)]
-    monkeypatch.setattr(bench, "machine", lambda device: {"kind": "this kind"})
-    assert command.main([*options, "--tolerance", "0.4"]) == 0
-    monkeypatch.setattr(bench, "machine", lambda device: {"kind": "new kind"})
-    assert command.main([*options]) == 2
-    said = capsys.readouterr().err
-    assert "no committed results of a 'new kind'" in said and "there are: base (this kind)" in said
-    options = [*options, "--against"]
-    assert command.main([*options, "base"]) == 1
-    assert "SLOW mlp_b64: indexed s / fairfl s 1, committed 2" in capsys.readouterr().out
-    assert command.main([*options, "base", "--tolerance", "0.4"]) == 0
-    assert command.main([*options, "other"]) == 2
-    assert "there are: base" in capsys.readouterr().err
-
-
 # -- rules of a kind of CPU ------------------------------------------------------------------------
-@pytest.fixture
-def timed(monkeypatch):
-    """A search over two cases; `speed(rules)` stands in for the clock."""
-    trained = tune.Rounds.seconds
-
-    def search(speed, moves, start=tune.Tuning()):  # noqa: B008 - frozen
-        monkeypatch.setattr(tune, "tuning", lambda: start)
-        monkeypatch.setattr(tune, "pinned_core", lambda device: None)
-        monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)
-        monkeypatch.setattr(tune.Rounds, "seconds", lambda self, rounds: trained(self, 1) and speed(self.rules))
-        return tune.Search(turns=3, cases=[TINY.at(per_round=6), TINY.at(batch=None)], moves=moves)
-
-    return search
 
 
 NEVER, ALWAYS = tune.math.inf, 0.0
-
-
-def test_the_search_takes_what_is_faster_and_leaves_the_rest(timed):
-    moves = [[{"alone_from": ALWAYS}, {"alone_from": NEVER}], [{"onednn_from": ALWAYS}, {"onednn_from": NEVER}]]
-    search = timed(lambda rules: 0.5 + 0.5 * (rules.alone_from == NEVER) + 0.1 * (rules.onednn_from == 0), moves)
-    assert search.found() == tune.Tuning(alone_from=ALWAYS)
-
-
-def test_a_rule_that_hardly_pays_does_not_move_results(timed):
-    moves = [[{"alone_from": ALWAYS}]]
-    assert timed(lambda rules: 0.98 if rules.alone_from == 0 else 1.0, moves).found() == tune.Tuning()
-    assert timed(lambda rules: 0.96 if rules.alone_from == 0 else 1.0, moves).found().alone_from == 0
-
-
-# -- the command -----------------------------------------------------------------------------------

@@ -97,15 +97,6 @@ def test_tag_refuses_what_is_not_ready(release, name, text, commit, message):
     assert run("git", "tag").stdout == ""
 
 
-def test_the_image_is_not_run_by_root_and_installs_by_hash():
-    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.strip()]
-    users = [words[1] for words in lines if words[0] == "USER"]
-    assert users and users[-1] != "root"
-    setup = next(number for number, words in enumerate(lines) if words[-2:] == ["make", "setup"])
-    assert ["USER", "fairfl"] in lines[:setup] and not any("pip" in words for words in lines)
-    assert "--require-hashes -r envs/requirements.lock" in (ROOT / "Makefile").read_text()
-
-
 def test_clean_keeps_the_record(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     kept = ["results/recorded/fedfv/jobs.json", "data/mnist/x", ".venv/ready"]
@@ -117,20 +108,3 @@ def test_clean_keeps_the_record(tmp_path):
         subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
         assert all((tmp_path / name).is_file() for name in kept)
         assert not any((tmp_path / name).parent.exists() for name in gone)
-
-
-@pytest.mark.slow
-def test_the_tests_of_one_group_share_a_process_and_its_fixtures(tmp_path):
-    """A pytest that pytest-xdist cannot tell its groups builds each shared project once per process, side by side."""
-    (tmp_path / "test_group.py").write_text(
-        "import os, pytest\n"
-        "pytestmark = pytest.mark.xdist_group('one')\n"
-        "@pytest.mark.parametrize('number', range(6))\n"
-        "def test_process(number):\n"
-        f"    open({str(tmp_path)!r} + '/processes', 'a').write(f'{{os.getpid()}}\\n')\n"
-    )
-    options = re.search(r"pytest (.*) -m long", (ROOT / "Makefile").read_text())[1].split()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(tmp_path)]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    assert len((tmp_path / "processes").read_text().split()) == 6
-    assert len(set((tmp_path / "processes").read_text().split())) == 1

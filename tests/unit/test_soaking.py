@@ -26,13 +26,6 @@ def test_a_seed_replays_its_steps():
     assert {"train", "tidy", "table", "page", "prepare"} <= hit  # damage of equal size
 
 
-def test_a_kill_inside_a_training_finds_one_to_hit():
-    steps = list(Drawn(3, NAMES).steps(30))
-    for number, step in enumerate(steps):
-        if isinstance(step, Kill) and step.phase in INSIDE:
-            assert steps[number - 1][0] == "delete" and made_by(steps[number - 1][1]) == "train"
-
-
 @pytest.mark.parametrize("file", EDITS)
 @pytest.mark.parametrize("kind", ["number", *FAILING])
 def test_edits_fit_the_files(root, file, kind):

@@ -2,26 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairfl.algorithms import afl
-from fairfl.algorithms.shared.simplex import project_on_simplex
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close, reports, step
-
-
-@given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.floats(0.01, 3))
-def test_projection_is_the_nearest_point_of_the_simplex(values, total):
-    y = vector(*values)
-    v = project_on_simplex(y, total)
-    assert (v >= 0).all()
-    close(v.sum(), total, 1e-9)
-    # Optimality: y - v is constant where v > 0 and not larger elsewhere.
-    slack = y - v
-    theta = slack[v > 0].max()
-    assert ((slack - theta).abs()[v > 0] < 1e-9).all()
-    assert (slack <= theta + 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -113,13 +113,6 @@ def test_sizes_are_the_prior_of_every_mean():
     close(run(theta=45.0, prior="size", samples=n, aggregation="uniform").result.weights, [0.125, 0.375])
 
 
-def test_both_temperatures_follow_the_schedule():
-    algorithm, state = start("fedeba_plus", tau=5.0, kappa=0.5, tau_schedule="linear", **GRADIENT)
-    later = replace(TOY, round=2, loss_after=F.flip(0), mix=0.5)
-    close(algorithm.configure_clients(state, received(later)).direction, (F / 2.5).softmax(0) @ G)
-    close(algorithm.aggregate(state, later)[0].weights, (F.flip(0) / 2.5).softmax(0))
-
-
 def test_rounds_of_gradient_alignment_are_counted():
     """Two clients at equal distance from x have equal losses: no gradient alignment from then on."""
     close(run(theta=15.0).state["aligned"], 1)
@@ -141,17 +134,6 @@ def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(na
     result, state = algorithm.aggregate(state, left)
     assert result.extra is None and state["aligned"] == 1
     close(result.weights.sum(), 1.0, 1e-12)
-
-
-def test_noise_of_what_is_sent_for_alignment_leaves_the_models_clean():
-    """By the plain pass of two: with a fair round D_a of eq. (9) has the noise, the D_k of eq. (8) do not."""
-    keys = {"alpha": 0.5, "gradient": "local_epoch", "theta": 90.0}
-    algorithm, state = start("fedeba_plus", **keys)
-    told = replace(reports(), gradient=None)
-    clean, _ = algorithm.aggregate(state, told)
-    noisy, _ = algorithm.aggregate(state, replace(told, gradient=G + 1))
-    assert torch.equal(noisy.weights, clean.weights)
-    close(noisy.extra - clean.extra, [0.5 * 0.1] * 2)
 
 
 # -- the engine --------------------------------------------------------------------------------------------

@@ -50,14 +50,6 @@ def run(*rounds: Reports, **hyperparameters):
     return step(results[-1], rounds[-1]), results
 
 
-def only(updates, losses=None, **hyperparameters):
-    """G of one round without history."""
-    updates = torch.as_tensor(updates, dtype=torch.float64)
-    reports = report(updates, losses)
-    m, parameters = updates.shape
-    return run(reports, clients=m, clients_per_round=m, parameters=parameters, tau=0, **hyperparameters)[0]
-
-
 def example(**hyperparameters):
     past = [report(torch.tensor(g, dtype=torch.float64), ids=ids, t=t) for t, (ids, g) in enumerate(HISTORY)]
     return run(*past, report(G, F, t=2), **hyperparameters)
@@ -103,28 +95,14 @@ def test_random_order_is_drawn_by_the_rounds_seed():
 
 # -- former rounds -------------------------------------------------------------------------------------------
 EAST, WEST, NORTH, SOUTH_WEST = [1.0, 0.0], [-1.0, 1.0], [0.0, 1.0], [-1.0, -1.0]
-# G = EAST on the normal plane of WEST is (1/2, 1/2); this is it at length 1.
-TURNED = [0.5**0.5, 0.5**0.5]
-# What is remembered, tau, {round: {client: update}} of which the last round is EAST of client 0, its step
-MEMORY = [
-    ("an absent client is no longer harmed", 1, {0: {1: WEST}, 1: {0: EAST}}, TURNED),
-    ("nothing external before round tau", 2, {0: {1: WEST}, 1: {0: EAST}}, EAST),
-    ("from round tau on", 2, {0: {1: WEST}, 1: {0: EAST}, 2: {0: EAST}}, TURNED),
-    ("rounds older than tau are forgotten", 1, {0: {1: WEST}, 1: {0: EAST}, 2: {0: EAST}}, EAST),
-    ("present clients are no targets", 1, {0: {0: WEST}, 1: {0: EAST}}, EAST),
-    ("only the latest update of a client counts", 2, {0: {1: WEST}, 1: {1: NORTH}, 2: {0: EAST}}, EAST),
-    ("an update without conflict is no target", 1, {0: {1: NORTH}, 1: {0: EAST}}, EAST),
-    # Their sum (-2, 0) takes all of it.
-    ("conflicting updates of a round are one target", 1, {0: {1: WEST, 2: SOUTH_WEST}, 1: {0: EAST}}, [0.0, 0.0]),
-    # Round 3 is missing, so its place still holds round 1, which is three rounds old in round 4.
-    ("a round that nobody survived leaves nothing", 2, {1: {1: WEST}, 2: {0: EAST}, 4: {0: EAST}}, EAST),
-]
 
 
-@pytest.mark.parametrize(("what", "tau", "rounds", "expected"), MEMORY, ids=[case[0] for case in MEMORY])
-def test_what_is_remembered(what, tau, rounds, expected):
-    sent = [report(torch.tensor([*u.values()], dtype=torch.float64), ids=tuple(u), t=t) for t, u in rounds.items()]
-    close(run(*sent, alpha=1.0, clients_per_round=2, tau=tau)[0], expected)
+def test_a_round_that_nobody_survived_leaves_nothing():
+    """Round 3 is missing, so its place still holds round 1, which is three rounds old in round 4."""
+    east, west = [[1.0, 0.0]], [[-1.0, 1.0]]
+    sent = {1: (1, west), 2: (0, east), 4: (0, east)}
+    told = [report(torch.tensor(u, dtype=torch.float64), ids=(k,), t=t) for t, (k, u) in sent.items()]
+    close(run(*told, alpha=1.0, clients_per_round=2, tau=2)[0], east[0])
 
 
 def test_the_state_has_a_fixed_shape_and_is_bounded():

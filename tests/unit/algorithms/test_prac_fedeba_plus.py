@@ -95,11 +95,6 @@ def test_sizes_are_the_prior_of_every_mean():
     close(sized.result.weights, 0.5 * w, 1e-12)
 
 
-def test_the_temperature_follows_the_schedule():
-    later = run(3, theta=0.0, kappa=0.5, tau_schedule="convex")
-    close(later.result.weights, (later.reports.loss_after / (2 / 2**3)).softmax(0), 1e-12)
-
-
 # -- the engine --------------------------------------------------------------------------------------------
 
 

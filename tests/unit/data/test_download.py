@@ -160,14 +160,6 @@ def test_passing_failures_are_tried_again(folder, server):
     assert names(folder) == ["x.gz"]
 
 
-def test_a_transfer_that_always_breaks_off_leaves_nothing(folder, server):
-    server.answers["/x.gz"] = [(200, {"Content-Length": str(len(GOOD))}, GOOD[:50])]
-    with pytest.raises(SourceError, match=f"50 (of {len(GOOD)} bytes arrived|bytes)"):
-        find(remote([server.url + "/x.gz"]), "d", folder, [])
-    assert len(server.requests) == 3
-    assert names(folder) == []
-
-
 def no_network(monkeypatch):
     asked = []
 

@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pytest
 
 from fairfl.data import reviews, sentiment
@@ -32,25 +31,6 @@ def test_form(data):
     assert tensors["inputs"].shape == (3000, 32)
     assert data.metadata["classes"] == "2"
     assert data.metadata["source"].startswith("generated reviews of restaurants and films; words of a vocabulary of")
-
-
-def test_a_linear_model_of_one_domain_beats_one_of_both(data):
-    """Least squares on counts of words: each domain loses by the other, the smaller one more."""
-    tensors = data.tensors
-    counts = np.stack([np.bincount(row, minlength=256) for row in tensors["inputs"]]).astype(float)
-    target, test = 2 * tensors["labels"] - 1, tensors["official_test"] == 1
-
-    def accuracy(domains, domain):
-        seen = ~test & np.isin(tensors["domain"], domains)
-        gram = counts[seen].T @ counts[seen] + np.eye(256)
-        weights = np.linalg.solve(gram, counts[seen].T @ target[seen])
-        asked = test & (tensors["domain"] == domain)
-        return (np.sign(counts[asked] @ weights) == target[asked]).mean()
-
-    alone = [accuracy([k], k) for k in (0, 1)]
-    together = [accuracy([0, 1], k) for k in (0, 1)]
-    assert min(alone) > 0.9
-    assert alone[0] > together[0] and alone[1] > together[1] + 0.08
 
 
 # -- reviews as tokens

@@ -89,11 +89,3 @@ def test_the_bayes_loss_is_what_the_best_model_has_left():
         assert np.mean((x @ mu[client] - y) ** 2) == pytest.approx(bayes, abs=4 * bayes * math.sqrt(2 / len(y)))
         assert np.mean((best - y) ** 2) <= np.mean((x @ mu[client] - y) ** 2)
         assert np.mean((best - y) ** 2) == pytest.approx(bayes, rel=0.2)
-
-
-def test_each_seed_draws_its_own_and_always_the_same():
-    one, same, other = drawn(1), drawn(1), drawn(2)
-    assert one.metadata == same.metadata
-    assert one.metadata["sha256"] != other.metadata["sha256"]
-    assert not (one.tensors["inputs"] == other.tensors["inputs"]).all(1).any()
-    assert np.linalg.norm(vectors(1)[0] - vectors(2)[0]) > 0.1

@@ -149,15 +149,3 @@ def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
         [the, page, 2, -1],
     ]
     assert "2 of the first 100 users, with more than 2 and fewer than 9 sentences" in data.metadata["source"]
-
-
-def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
-    users = {("5", "train"): [f"{'a ' * n}" for n in range(60)]}
-    pack(raw, users)
-    options = {**OPTIONS, "max_samples": 61, "length": 60, "order": "drawn"}
-    drawn, again = (
-        stackoverflow.prepare(raw, stackoverflow.Config(**options), seed).tensors["inputs"] for seed in (0, 1)
-    )
-    np.testing.assert_array_equal(drawn, again)
-    lengths = (drawn == 5).sum(1)
-    assert len(lengths) == 60 and 30 <= len(set(lengths.tolist())) <= 45  # 60 (1 - 1/e) = 38 expected

@@ -143,13 +143,6 @@ def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
     assert float(line.limit) == pytest.approx(2.100922 * 0.5 + 0.005, abs=1e-6)
 
 
-def test_the_strict_verdict_has_as_many_seeds_as_the_paper_states(tmp_path) -> None:
-    """4.302653 x 0.141421 = 0.608 with two seeds, sqrt(1/2 + 1/8) of it = 0.481 with eight; they are 0.55 apart."""
-    reported = "table1,same,fedavg,,loss,5.65,,,nats,\n"
-    line = one(compare(tmp_path, reported, settings={"same": SETTING | {"stated_seeds": 8}}), "same")
-    assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "close", 2)
-
-
 def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:
     workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
     fact = {"key": "rounds", "values": [50, 100], "why": "not stated"}
@@ -222,12 +215,6 @@ def test_a_limit_that_nearly_any_number_would_be_within_tells_nothing(tmp_path, 
     assert float(line.limit) == pytest.approx(0.6135, abs=1e-4)
 
 
-def test_what_no_seed_changes_is_never_inconclusive(tmp_path) -> None:
-    """A column of equal accuracies has no range; of ours no seed differs, so that they are held to their digits."""
-    text = "".join(f"table1,same,{name},acc,50.0,,,percent,\n" for name in ("fedavg,", "qffl,q=1.0", "qffl,q=2.0"))
-    assert one(compare(tmp_path, text), "same", metric="acc").verdict == "agrees"
-
-
 def single_seed(root: Path, reported: str, late: float | None) -> SimpleNamespace:
     """One seed of FedAvg, loss 5.0, and nothing of the others, beside two seeds of the paper."""
     workload = build(root, reported)
@@ -298,13 +285,6 @@ MORE = {
     "samples_train": {"name": "train", "meaning": "", "unit": "count", "digits": 0},
 }
 TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["same", "fewer_seeds"]}
-
-
-def test_a_row_of_one_setting_has_no_line_in_another(tmp_path) -> None:
-    rows = [{"algorithm": "fedavg", "setting": "same"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
-    workload = build(tmp_path, artifacts={"table1": {**TABLE, "rows": rows, "columns": ["loss"]}})
-    found = [(line.setting, line.algorithm) for line in lines_of(workload, tmp_path)]
-    assert found == [("same", "fedavg"), ("same", "qffl"), ("fewer_seeds", "qffl")]
 
 
 def choose(root: Path, setting: str, algorithm: str, rate: float, value: float | None = 0.5, **hyperparameters) -> None:
@@ -382,21 +362,6 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
         ("fewer_seeds", "", "samples_train", "", "not reported"),
     ]
     assert (rows[0].runs, rows[3].note) == ("partitions/same/seed0.csv", "no partition was counted")
-
-
-def test_restricted_config_leaves_not_run(tmp_path) -> None:
-    workload = build(tmp_path, "table1,same,qffl,q=1,loss,1.3,,,nats,\n", algorithms=["fedavg"])
-    path = tmp_path / "results/tidy/same.csv"
-    path.write_text("".join(line for line in path.read_text().splitlines(True) if "qffl" not in line))
-    line = one(lines_of(workload, tmp_path), "same", "qffl")
-    assert (line.verdict, line.ours, line.seeds, line.difference) == ("not run", "", 0, "")
-    assert line.note == "no run of qffl(q=1) measured this"
-
-
-def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
-    rows = compare(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
-    assert (rows[-1].hyperparameters, rows[-1].reported, rows[-1].verdict) == ("q=7.0", "1.3", "not run")
-    assert len(rows) == 21
 
 
 def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
@@ -530,14 +495,6 @@ def test_what_settings_say_is_compared(tmp_path) -> None:
         ("shorter", "config_clusters", "", "not run"),
     ]
     assert rows[2].note == "the setting does not say"
-
-
-def test_columns_that_a_setting_does_not_have_have_no_line(tmp_path) -> None:
-    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["loss", "acc"], "columns_in": {"same": ["acc"]}}
-    rows = compare(tmp_path, artifacts={"table1": table})
-    assert [(row.setting, row.metric) for row in rows] == [
-        ("same", "acc"), ("fewer_seeds", "loss"), ("fewer_seeds", "acc"),
-    ]  # fmt: skip
 
 
 def test_numbers_in_different_units_are_not_compared(tmp_path) -> None:

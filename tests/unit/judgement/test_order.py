@@ -3,11 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from fairfl.judgement.order import order_lines, taus
+from fairfl.judgement.order import order_lines
 from tests.unit.rows import compared
 
 
@@ -53,12 +51,6 @@ def test_the_range_over_seeds():
     assert unsure.tau == 1 and unsure.low < 0 < unsure.high <= 1
     (more,) = order_lines(column(near, near, seed_std="1", seeds="5000", reported_seeds="5000"))
     assert more.low > unsure.low
-
-
-def test_taus_are_scipys():
-    left, right = np.random.default_rng(0).standard_normal((2, 20, 6))
-    expected = [stats.kendalltau(a, b).statistic for a, b in zip(left, right, strict=True)]
-    np.testing.assert_allclose(taus(left, right), expected)
 
 
 def test_what_has_no_order():

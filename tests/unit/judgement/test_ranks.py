@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fairfl.judgement.ranks import (
     critical_difference,
@@ -47,11 +46,6 @@ def test_nemenyis_q_is_that_of_demsars_table_5(alpha, values):
     for methods, q in enumerate(values, 2):
         ours = critical_difference(1, methods, alpha) / np.sqrt(methods * (methods + 1) / 6)
         assert ours == pytest.approx(q, abs=0.0011)
-
-
-def test_friedman_is_scipys_where_nothing_is_tied():
-    places = ranks(np.random.default_rng(3).normal(size=(6, 5)), "down")
-    assert friedman(places).chi2 == pytest.approx(stats.friedmanchisquare(*places.T).statistic)
 
 
 def test_diverged_is_last_either_way_and_ties_share_the_middle():

@@ -146,30 +146,6 @@ def test_clients_walk_as_with_an_optimizer_of_torch(model, objective, momentum, 
         close(backend.train(chosen, local(3, batch_size), 5).delta, expected)
 
 
-@pytest.mark.parametrize(
-    "model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}]
-)
-@pytest.mark.parametrize("batch_size", [None, 1, 4, 7, 100])
-@pytest.mark.parametrize(
-    "local_term",
-    [
-        {},
-        {"prox": [0.7, 0.0, 2.0]},
-        {"scale": [1.0, -0.5, 2.0]},
-        {"prox": [0.7] * 3, "scale": [1, 0, 3]},
-        {"momentum": 0.6, "slope": propfair, "prox": [0.7, 0.0, 2.0], "scale": [1.0, 0.0, -0.5]},
-    ],
-)
-def test_backends_agree(model, batch_size, local_term):
-    """float64, clients of 3, 9 and 14 samples, three epochs, short last batches."""
-    clients = image_clients([3, 9, 14])
-    stacked, sequential, x = both(spec_of(model=model), clients)
-    chosen = work(x, [0, 1, 2], **local_term)
-    a = stacked.train(chosen, local(3, batch_size), 5).delta
-    close(a, sequential.train(chosen, local(3, batch_size), 5).delta)
-    assert a.abs().max() > 0
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 12), min_size=1, max_size=5),
@@ -303,21 +279,6 @@ def test_a_large_first_loss_stays_finite():
     for backend in both(spec_of(), clients)[:2]:
         x = torch.tensor([1.0, 0.0, -1.0, 0.0, 0.0, 0.0], dtype=torch.float64)
         close(backend.train(work(x, [0]), local(), 0, losses=True).loss, torch.tensor([1000.0]).double())
-
-
-def test_dropout_and_unknown_layers_count_as_stochastic():
-    part = image_clients([3]).parts["train"]
-
-    class Unknown(nn.Identity):
-        pass
-
-    plain, dense = [nn.Flatten(), nn.Linear(4, 3)], [nn.Flatten(), nn.Dropout(0.1), nn.Linear(4, 3)]
-    for layers, expected in ((plain, False), (dense, True), ([*plain, Unknown()], True)):
-        model = nn.Sequential(*layers).double()
-        assert Sequential(model, LOSSES["cross_entropy"], part).stochastic is expected
-    with_dropout = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Dropout(0.1), nn.Linear(3, 3)).double()
-    assert Stacked(with_dropout, LOSSES["cross_entropy"], part).stochastic
-    assert not Stacked(nn.Sequential(*plain).double(), LOSSES["cross_entropy"], part).stochastic
 
 
 def test_calls_do_not_depend_on_each_other():

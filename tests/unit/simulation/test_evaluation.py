@@ -120,13 +120,6 @@ def test_one_label_per_sample(chunk, loss):
             assert measured.hits[client].tolist() == right.bincount(minlength=3).tolist()
 
 
-def test_a_part_that_nobody_has():
-    part, (x,) = sentences([0, 0]), bigrams(1)
-    loss, accuracy = client_measures(table_model, LOSSES["next_word"], x, part)
-    assert loss.isnan().all() and accuracy.isnan().all()
-    assert evaluate(table_model, LOSSES["next_word"], EvaluationModels(x.unsqueeze(0)), part, CLASSES).hits.sum() == 0
-
-
 # ---- regressions
 
 

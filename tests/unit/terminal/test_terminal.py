@@ -2,7 +2,6 @@
 
 import io
 import logging
-import queue
 import signal
 import sys
 from collections import Counter
@@ -16,7 +15,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, last_words, line
-from fairfl.terminal.names import KINDS, located, spoken
+from fairfl.terminal.names import located, spoken
 from fairfl.terminal.progress import Job, Run
 from fairfl.workflow.plan import dry_run, kind, table
 from tests.unit import rows as rows_of
@@ -222,40 +221,6 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert len(out.getvalue().splitlines()) == 5 and "no such thing" in out.getvalue()
     assert out.getvalue().endswith("failed: train\n   log: a.log\n") and "noise" not in out.getvalue()
     assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
-
-
-def test_a_pipe_hears_of_a_run_though_no_job_ends(monkeypatch):
-    class Heard(io.StringIO):
-        def __init__(self):
-            super().__init__()
-            self.lines = queue.Queue()
-
-        def write(self, text):
-            self.lines.put(text)
-            return len(text)
-
-    monkeypatch.setattr("fairfl.terminal.display.EVERY", 0.01)
-    out = Heard()
-    display = Display(out)
-    display._run_info({"stats": {"train": 3, "total": 3}})
-    said = [out.lines.get(timeout=60) for _ in range(6)]
-    display.stop()
-    assert "to do: 3 trainings" in said and sum("0 of 3 jobs" in text for text in said) >= 2
-
-
-def test_a_kind_of_job_without_a_word_of_its_own_is_called_by_its_rule(tmp_path):
-    """Planned, counted, drawn and reported like any other."""
-    out = io.StringIO()
-    display = Display(out)
-    display.run.kinds = [*KINDS, "weigh_clients"]
-    display._run_info({"stats": {"weigh_clients": 2, "all": 1, "total": 3}})
-    (tmp_path / "a.log").write_text("KeyError: 'x'")
-    display._job_info({"jobid": 1, **info("weigh_clients", str(tmp_path / "a.log"))})
-    display._job_error({"jobid": 1})
-    display.stop()
-    assert out.getvalue().startswith("to do: 2 weigh_clients jobs\n") and "failed: weigh_clients\n" in out.getvalue()
-    assert next(summary.failures(display.run, "snakemake", {})).endswith("(1 of 2 jobs failed, 1 did not run)")
-    assert table({"weigh_clients": Counter({"never finished": 1})}) == ["  1 weigh_clients job  never finished"]
 
 
 def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
