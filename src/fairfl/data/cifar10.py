@@ -47,7 +47,7 @@ _FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _J
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "test", "all"] = "all"
+    part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
     normalise: Literal["none", "channels"] = Field(
         "none",
         description="channels: mean (0.4914, 0.4822, 0.4465) and standard deviation (0.2023, 0.1994, 0.2010) of red, "

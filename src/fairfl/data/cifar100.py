@@ -61,7 +61,7 @@ _FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _J
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "test", "all"] = "all"
+    part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
     labels: Literal["fine", "coarse"] = Field("fine", description="100 classes, or their 20 superclasses")
     form: Literal["auto", "pickle", "jpeg"] = Field(
         "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"

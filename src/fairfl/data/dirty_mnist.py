@@ -49,7 +49,7 @@ _SAMPLES, _LABELS = (
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "test", "all"] = "train"
+    part: Literal["train", "test", "all"] = Field("train", description="published samples to take")
     noise_std: float = Field(0.05, ge=0, description="standard deviation of the noise on all images, white is 1")
 
 

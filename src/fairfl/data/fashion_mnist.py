@@ -40,7 +40,7 @@ _FILES = mnist_files.described(
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "test", "all"] = "all"
+    part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
     classes: Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None = Field(
         None, description="labels to keep, which become 0, 1, ... in the order given; null: all"
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
@@ -38,7 +39,7 @@ _FILES = mnist_files.described(
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "test", "all"] = "all"
+    part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:

@@ -70,7 +70,7 @@ class _Image(NamedTuple):
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "val", "all"] = "all"
+    part: Literal["train", "val", "all"] = Field("all", description="published samples to take")
     normalise: Literal["none", "imagenet"] = Field(
         "none",
         description="imagenet: mean (0.485, 0.456, 0.406) and standard deviation (0.229, 0.224, 0.225) of red, green "

@@ -53,9 +53,9 @@ class Data(Choice):
 class Split(Strict):
     """Fractions of each client's samples for training, validation and test; they sum to 1."""
 
-    train: float = Field(gt=0, le=1)
-    validation: float = Field(ge=0, lt=1)
-    test: float = Field(ge=0, lt=1)
+    train: float = Field(gt=0, le=1, description="share of a client's samples")
+    validation: float = Field(ge=0, lt=1, description="share of a client's samples")
+    test: float = Field(ge=0, lt=1, description="share of a client's samples")
     order: Literal["shuffled", "stored", "stored_one_more", "stored_by_class", "official"] = Field(
         "shuffled",
         description="samples shuffled first; or in stored order, train first, each client as a whole, likewise with "
@@ -76,14 +76,14 @@ class Split(Strict):
 class Decay(Strict):
     """Step-wise decay: the rate of round t = 0, 1, ... is learning_rate * factor ** (t // every)."""
 
-    factor: float = Field(gt=0, le=1)
+    factor: float = Field(gt=0, le=1, description="the rate is multiplied by it")
     every: Count = Field(1, description="rounds")
 
 
 class LabelNoise(Strict):
     """Symmetric flips of training labels: with probability `ratio`, another class, each with the same chance."""
 
-    ratio: float = Field(ge=0, le=1)
+    ratio: float = Field(ge=0, le=1, description="chance of a label to be flipped")
 
 
 class LocalOptimum(Strict):

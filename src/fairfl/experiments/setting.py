@@ -64,10 +64,10 @@ class Timing(Strict):
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
-    data: Data
+    data: Data = Field(description="data set and its options")
     samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
-    model: Choice
-    partition: Choice
+    model: Choice = Field(description="a file of models/ and its parameters")
+    partition: Choice = Field(description="how samples are dealt to clients, and its parameters")
     partition_seed: Seed | None = Field(
         None, description="one partition for all runs, only the split differs; null: each run its own"
     )
@@ -75,13 +75,13 @@ class Setting(Strict):
         None, description="one draw of each round's clients for all runs; null: each run its own"
     )
     label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
-    clients: int = Field(gt=0, le=1_000_000)
-    clients_per_round: Count
-    split: Split
-    rounds: Count
-    local_epochs: Count = 1
+    clients: int = Field(gt=0, le=1_000_000, description="K")
+    clients_per_round: Count = Field(description="m, drawn anew in each round")
+    split: Split = Field(description="of each client's samples")
+    rounds: Count = Field(description="T, communication rounds")
+    local_epochs: Count = Field(1, description="of each client in a round")
     batch_size: Count | None = Field(None, description="null: full batch")
-    learning_rate: float = Field(gt=0)
+    learning_rate: float = Field(gt=0, description="of the local steps, before any decay")
     learning_rates: dict[str, float] = Field(
         default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
     )
@@ -96,32 +96,32 @@ class Setting(Strict):
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
     optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")
     weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
-    loss: Loss = "cross_entropy"
+    loss: Loss = Field("cross_entropy", description="what clients minimise")
     evaluate_every: Count = Field(description="rounds between two evaluations")
     evaluate_log: Spaced | None = Field(None, description="evaluations at further rounds, spaced evenly in log(round)")
     evaluated_parts: list[PartName] = Field(
         ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
     )
-    reported_part: PartName = "test"
+    reported_part: PartName = Field("test", description="samples that tables show")
     gap_part: PartName | None = Field(None, description="null: reported_part")
     late_evaluations: Count | None = Field(
         None, description="metrics named *_late are means over so many last evaluations; null: there are none"
     )
-    local_optimum: LocalOptimum | None = None
-    surrogate: Surrogate | None = None
-    tuning: Tuning | None = None
+    local_optimum: LocalOptimum | None = Field(None, description="training of each client alone, for its gap")
+    surrogate: Surrogate | None = Field(None, description="training on each true cluster, for excess risks")
+    tuning: Tuning | None = Field(None, description="search of hyper-parameters; null: none")
     unstated: Unstated | None = Field(None, description="facts that calibration searches for; null: none")
     fitted: dict[str, str] | None = Field(
         None, description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not judged"
     )
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
-    keep: Keep = "nothing"
-    seeds: Seeds
+    keep: Keep = Field("nothing", description="what a run leaves: its last model, its path over evaluated rounds")
+    seeds: Seeds = Field(description="one run of each variant for each")
     stated_seeds: Count | None = Field(
         None, description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`"
     )
-    sources: dict[str, str] = Field(default_factory=dict)
-    notes: list[str] = Field(default_factory=list)
+    sources: dict[str, str] = Field(default_factory=dict, description="key -> where its value comes from")
+    notes: list[str] = Field(default_factory=list, description="sentences below tables and figures")
     levels: dict[str, str] = Field(
         default_factory=dict,
         description="factor -> its level here; in YAML `levels: [mnist, rotation, all]`, see `factors`",
