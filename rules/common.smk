@@ -1,13 +1,18 @@
 # What all rules share: the validated workload, where its files lie, the command of a job.
+import functools
 import shlex
 from pathlib import Path
 
 from fairfl.jobs.page import write_rest
 from fairfl.judgement.claims import preflight
 from fairfl.planning import own_data
+from fairfl.planning.reference import expected
 from fairfl.planning.restriction import affordable
 
 workload = session.load(config, affordable, checks=[preflight.check, own_data.dealt])
+
+if session.display and not session.gpus:
+    session.display.expected = functools.partial(expected, workload.scale.scale, session.cores)
 
 RESULTS = session.results
 

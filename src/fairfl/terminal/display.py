@@ -54,6 +54,7 @@ class Display(logging.Handler):
         self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
         self.idle: Callable[[], Iterator[str]] = lambda: iter(())  # what is said where nothing is to do
         self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
+        self.expected = lambda jobs: ""
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
         self._ended = threading.Event()
@@ -103,11 +104,9 @@ class Display(logging.Handler):
     def _run_info(self, record: Mapping[str, Any]) -> None:
         self.run.plan(record["stats"])
         self._speaks = bool(_SPEAKING & record["stats"].keys())
-        if self.dry:
-            return
-        kinds = [counted(rule, count) for rule, count in self.run.totals.items()]
-        if kinds and not self._screen:
-            self.say(f"to do: {', '.join(kinds)}")
+        kinds = [counted(*each) for each in self.run.totals.items()]
+        if kinds and not (self.dry or self._screen):
+            self.say(f"to do: {', '.join(kinds)}{self.expected(self.run.totals)}")
             if not self.plain and not self._speaks:
                 self._screen = screen(self.run, self.stream)
             if not self._screen:

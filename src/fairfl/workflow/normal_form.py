@@ -37,15 +37,7 @@ def normal_form(source: str, whole: bool = False, job: bool = False) -> str:
     if job:
         left_out = planning(tree)
         tree.body = [node for node in tree.body if node not in left_out]
-    for node in () if whole else ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-        if isinstance(node, _FUNCTIONS) and all(map(_is_blind, node.decorator_list)):
-            node.returns = None
-            for given in ast.walk(node.args):
-                if isinstance(given, ast.arg):
-                    given.annotation = None
-    return _text(tree)
+    return _text(tree, whole)
 
 
 def reads_programs(text: str) -> bool:
@@ -67,15 +59,27 @@ def _is_blind(decorator: ast.expr) -> bool:
     return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) in _BLIND
 
 
-def _text(value: Any) -> str:
-    """A tree without its empty fields, of which each version of Python has others."""
+def _text(value: Any, whole: bool) -> str:
+    """A tree without its empty fields, of which each version of Python has others; `whole` as in normal_form."""
     if isinstance(value, list):
-        return f"[{','.join(map(_text, value))}]"
+        return f"[{','.join([_text(one, whole) for one in value])}]"
     if not isinstance(value, ast.AST):
         return repr(value)
+    if not whole:
+        _strip(value)
     parts = [value.__class__.__name__]
     for name in value._fields:
         field = getattr(value, name, None)
         if field is not None and field != [] and name not in _SILENT:
-            parts.append(f"{name}={_text(field)}")
+            parts.append(f"{name}={_text(field, whole)}")
     return f"({' '.join(parts)})"
+
+
+def _strip(node: ast.AST) -> None:
+    """Take docstrings, and annotations that no decorator looks at."""
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None:
+        node.body = node.body[1:]
+    if isinstance(node, _FUNCTIONS) and all(map(_is_blind, node.decorator_list)):
+        node.returns = None
+        for given in ast.walk(node.args):
+            vars(given).pop("annotation", None)

@@ -11,7 +11,7 @@ from benchmarks.pretend import finish
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.planning import budget, plan
+from fairfl.planning import budget, plan, reference
 from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
 
@@ -127,3 +127,13 @@ def test_an_hour_on_a_gpu_counts_where_there_is_one(root, configuration, monkeyp
     kind = ("train", SETTINGS[1], "fedavg", "default")
     job = planner.graph.job(f"train/{SETTINGS[1]}/fedavg/default/seed0")
     assert planner.costs.hours(job) == planner.costs.estimate(kind)[1]
+
+
+def test_every_rule_of_a_build_at_quick_has_seconds_for_the_first_line(root, monkeypatch):
+    graph = graph_of(load_workload(root, {"scale": "quick"}))
+    rules = {job.rule for job in graph.below(graph.everything())}
+    assert rules <= reference.reference()["seconds"]["quick"].keys()
+    monkeypatch.setattr(reference, "reference", lambda: {"seconds": {"quick": {"train": 3.0, "table": 1.0}}})
+    jobs = {"train": 40, "table": 10, "restore": 1}
+    found = [reference.expected(*where, jobs) for where in (("quick", 2), ("quick", None), ("mine", 2))]
+    assert found == ["; about 1 min 5 s", "", ""]

@@ -197,6 +197,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     out, clock = io.StringIO(), Clock()
     display = Display(out)
     display.run.clock = clock
+    display.expected = lambda jobs: f"; about {30 * jobs['train']} s"
     log = logging.Logger("x")
     log.addHandler(display)
 
@@ -208,7 +209,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     event(LogEvent.RUN_INFO, stats={"train": 3, "all": 1, "total": 4})
     for number in range(3):
         event(LogEvent.JOB_INFO, jobid=number, **info("train", "a.log"))
-    assert out.getvalue() == "to do: 3 trainings\n"
+    assert out.getvalue() == "to do: 3 trainings; about 90 s\n"
     clock.now = 40.0
     event(LogEvent.JOB_FINISHED, job_id=0)
     assert "1 of 3 jobs; 1 of 3 trainings; train: runs" in line(display.run)
