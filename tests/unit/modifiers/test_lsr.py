@@ -66,6 +66,11 @@ def test_the_loss_adds_the_terms_up(official_code):
         close(mine.losses(flat(), x, y, rounds_done, generator()), expected, 1e-12)
 
 
+def test_the_weight_of_the_regularisation_rises_in_the_first_rounds():
+    """To 0.4 over a fifth of ten rounds."""
+    assert [objective().gamma(t) for t in (0, 1, 2, 9)] == [0.0, 0.2, 0.4, 0.4]
+
+
 def test_without_regularisation_identical_views_and_sharpening_it_is_the_cross_entropy():
     x, y = images(), torch.arange(40) % 3
     plain = objective(gamma=0.0, sharpening=1.0, **STILL)
