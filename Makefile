@@ -11,25 +11,25 @@ SITE   := $(VENV)/docs-ready
 ARGS   ?=
 RUN    := PYTHONPATH=src $(BIN)/python -P -m fairfl run
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph tag clean help
+.PHONY: all stored-results report archive calibrate setup test test-long test-fast check-golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
 	@$(RUN) --cores all $(ARGS)
 
-recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
-	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
+stored-results: $(READY)  ## every table and figure at full scale from stored results alone: no data, no network, no training
+	@$(RUN) --cores all $(ARGS) --config scale=full recorded=only
 
-reproduction: $(READY)  ## docs/papers/*.md, what the documentation derives, and results/recorded/*.csv, from the record alone
-	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
+report: $(READY)  ## docs/papers/*.md, what the documentation derives, and results/recorded/*.csv, from stored results alone
+	@$(RUN) --cores all $(ARGS) --config scale=full recorded=only -- reproduction
 
-archive: recorded  ## dist/fairfl-*.zip: source, record, page, tables and figures, to be given a DOI (.zenodo.json)
+archive: stored-results  ## dist/fairfl-*.zip: source, stored results, page, tables and figures, to be given a DOI (.zenodo.json)
 	@test -z "$$(git status --porcelain --untracked-files=no)" || { echo "there are changes that are not committed: git status"; exit 1; }
 	@name=fairfl-$$($(VERSION))-$$(git rev-parse --short=12 HEAD) && mkdir -p dist && \
-		built=$$(find results/paper -maxdepth 2 -type f -name '*.[chmpt]*' | sort | sed -E "s|(.*/)[^/]+|--prefix=$$name/\1 --add-file=&|") && \
+		built=$$(find results/full -maxdepth 2 -type f -name '*.[chmpt]*' | sort | sed -E "s|(.*/)[^/]+|--prefix=$$name/\1 --add-file=&|") && \
 		git archive --output=dist/$$name.zip $$built --prefix=$$name/ HEAD && echo "wrote dist/$$name.zip"
 
-calibrated: $(READY)  ## search unstated facts on FedAvg, print the YAML to paste; ARGS="--config scale=paper papers=focus"
+calibrate: $(READY)  ## search unstated facts on FedAvg, print the YAML to paste; ARGS="--config scale=full papers=focus"
 	@$(RUN) --cores all $(ARGS) -- calibrated
 
 setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl; CPU=1: torch without CUDA
@@ -77,7 +77,7 @@ test-long: $(READY)  ## those that kill, damage and repair whole workflows, or s
 test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit
 
-golden: $(READY)  ## hold results/quick against the committed digests; ARGS=--write replaces those
+check-golden: $(READY)  ## compare results/quick with the committed checksums; ARGS=--write updates them
 	PYTHONPATH=src $(BIN)/python -m tests.golden $(ARGS)
 
 bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, into benchmarks/results; ARGS are passed on
@@ -129,7 +129,7 @@ $(SITE): envs/docs.lock | $(READY)
 	@touch $@
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
-	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
+	$(BIN)/snakemake --quiet all --rulegraph --config scale=full recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
 VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 
@@ -141,8 +141,8 @@ tag:  ## a git tag for the version in pyproject.toml, which CHANGELOG.md and CIT
 		git tag -a "v$$version" -m "fairfl $$version" && \
 		echo "tagged v$$version; publish it with: git push origin v$$version"
 
-clean:  ## remove results and Snakemake's records; data, .venv and the record stay
+clean:  ## remove results and Snakemake's records; data, .venv and stored results stay
 	rm -rf .snakemake $(filter-out results/recorded,$(wildcard results/* results/.[!.]*))
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16

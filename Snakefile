@@ -27,14 +27,14 @@ rule all:
     default_target: True
     input:
         artifact_outputs(*workload.artifacts),
-        beside_tables(),
+        side_by_side_tables(),
         "<summaries>/comparison.csv",
         "<summaries>/claims.csv",
         "<summaries>/index.html",
         "<summaries>/runs.html",
 
 
-# One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`on_request`) too.
+# One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`opt_in`) too.
 for _paper in workload.config.papers:
 
     rule:

@@ -77,7 +77,7 @@ def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | st
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[10], help="of EAGLE's settings")
-    parser.add_argument("--scales", nargs="*", default=["quick", "paper"], help="to plan besides")
+    parser.add_argument("--scales", nargs="*", default=["quick", "full"], help="to plan besides")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--plan-only", action="store_true", help="not with made-up results of all jobs")
     args = parser.parse_args()

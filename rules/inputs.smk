@@ -1,7 +1,7 @@
 # Which files the rules read and write, where that depends on the experiments: functions of wildcards.
 from fairfl.experiments.strict import csv_files
 from fairfl.jobs import collect, fetch, reproduction, trials
-from fairfl.judgement.recorded import CLAIMS, beside_record
+from fairfl.judgement.recorded import CLAIMS, stored_comparison
 from fairfl.workflow import downloads
 
 
@@ -204,11 +204,11 @@ def artifact_outputs(*names):
     ]
 
 
-# beside, page
-def beside_tables():
+# side_by_side, page
+def side_by_side_tables():
     """Files of the tables that have the paper's numbers in their cells."""
     return [
-        f"<summaries>/{paper}/{key}.beside.{suffix}"
+        f"<summaries>/{paper}/{key}.side_by_side.{suffix}"
         for paper, key, artifact in workload.artifacts.values()
         if artifact.kind == "table"
         for suffix in ("md", "tex")
@@ -259,8 +259,8 @@ def reported(wc):
 
 # page
 def recorded_numbers(wc):
-    """What the record says at the papers' own scale, to stand beside the numbers of another one."""
-    numbers = beside_record(workload, Path("."))
+    """What the record says at full scale, to stand beside the numbers of another one."""
+    numbers = stored_comparison(workload, Path("."))
     return [str(path) for path in (numbers, CLAIMS) if path and path.is_file()] if numbers else []
 
 

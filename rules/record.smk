@@ -30,11 +30,11 @@ ruleorder:
     > collect
     > tune
     > calibrate
-ruleorder: restore > table > figure > comparison > order > beside > claims > page > runs
+ruleorder: restore > table > figure > comparison > ranking > side_by_side > claims > page > runs
 
 
 rule record:
-    """Take what has finished at the papers' own scale into the record."""
+    """Take what has finished at full scale into the record."""
     log:
         "<logs>/record.log",
     localrule: True
@@ -47,7 +47,7 @@ rule record:
 
 
 rule reproduction:
-    """docs/papers/, what the documentation derives and results/recorded/*.csv, from what the record alone gives."""
+    """docs/papers/, what the documentation derives and results/recorded/*.csv, from stored results alone."""
     input:
         comparison="<summaries>/comparison.csv",
         claims="<summaries>/claims.csv",

@@ -1,11 +1,12 @@
-# comparison -> order, beside; comparison, claims, order -> page; collect -> runs; plan says what would run and why
+# comparison -> ranking, side_by_side; comparison, claims, ranking -> page; collect -> runs; plan says what would run
+# and why
 from fairfl.jobs.summary import config as config_of_summary
 from fairfl.runtime.fingerprint import canonical
 
 CONFIG = canonical(config_of_summary(workload))
 
-# What comparison and claims read of our own. The jobs get these paths by name and read nothing else: an earlier run may have
-# left files that this selection does not make.
+# What comparison and claims read of our own. The jobs get these paths by name and read nothing else: an earlier run may
+# have left files that this selection does not make.
 COMPARED = {
     "tidy": of_shown("<results>/tidy/{setting}.csv", "tidy"),
     "statistics": of_shown("<results>/partitions/{setting}/seed{seed}.csv", "statistics", only=has_samples),
@@ -35,7 +36,7 @@ rule comparison:
 
 
 rule claims:
-    """Every claim of the papers, judged on our numbers and on the reported ones."""
+    """Every claim of the papers, checked on our numbers and on the reported ones."""
     input:
         **COMPARED,
         reported=reported,
@@ -53,14 +54,14 @@ rule claims:
         summary("claims")
 
 
-rule order:
+rule ranking:
     """Kendall's tau of our numbers and the paper's over the variants of each column."""
     input:
         comparison="<summaries>/comparison.csv",
     output:
-        "<summaries>/order.csv",
+        "<summaries>/ranking.csv",
     log:
-        "<summaries>/logs/order.log",
+        "<summaries>/logs/ranking.log",
     localrule: True
     conda:
         "../envs/fairfl.yaml"
@@ -68,17 +69,17 @@ rule order:
         job=job_options,
         config=CONFIG,
     shell:
-        summary("order")
+        summary("ranking")
 
 
-rule beside:
+rule side_by_side:
     """Every table with the paper's number and the verdict in each cell."""
     input:
         comparison="<summaries>/comparison.csv",
     output:
-        beside_tables(),
+        side_by_side_tables(),
     log:
-        "<summaries>/logs/beside.log",
+        "<summaries>/logs/side_by_side.log",
     localrule: True
     conda:
         "../envs/fairfl.yaml"
@@ -87,7 +88,7 @@ rule beside:
         config=CONFIG,
     shell:
         job(
-            "beside",
+            "side_by_side",
             "--config {params.config:q} --root . --results $(dirname {input.comparison:q}) --out {output:q}",
         )
 
@@ -96,10 +97,10 @@ rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
         artifacts=artifact_outputs(*workload.artifacts),
-        beside=beside_tables(),
+        side_by_side=side_by_side_tables(),
         comparison="<summaries>/comparison.csv",
         claims="<summaries>/claims.csv",
-        order="<summaries>/order.csv",
+        ranking="<summaries>/ranking.csv",
         reported=reported,
         recorded=recorded_numbers,
     output:

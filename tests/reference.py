@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fairfl.experiments.config import Config, Verdict
+from fairfl.experiments.config import Config, VerdictConfig
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import grammar
-from fairfl.judgement.units import in_words, shown_as
+from fairfl.judgement.units import shown_as, unit_words
 from fairfl.metrics import registry
 from fairfl.metrics.configuration import CONFIGURED
 from fairfl.metrics.origin import TIMED
@@ -84,7 +84,7 @@ SELECTED = {
 
 def meanings() -> dict[str, str]:
     """Metric -> what the first paper that has it says."""
-    papers = load_workload(ROOT, {"scale": "paper", "papers": list(PAPERS)}).papers
+    papers = load_workload(ROOT, {"scale": "full", "papers": list(PAPERS)}).papers
     return {key: m.meaning for paper in reversed(PAPERS) for key, m in papers[paper].metrics.items()}
 
 
@@ -145,7 +145,7 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 def units() -> Iterator[tuple[str, ...]]:
     for unit in dict.fromkeys(unit for unit in registry.UNITS.values() if unit):
-        yield f"`{unit}`", in_words(unit) or "a number", ", ".join(f"`{wanted}`" for wanted in shown_as(unit))
+        yield f"`{unit}`", unit_words(unit) or "a number", ", ".join(f"`{wanted}`" for wanted in shown_as(unit))
 
 
 def plot(name: str) -> Iterator[str]:
@@ -239,7 +239,7 @@ def config_keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str =
     properties = model.model_json_schema()["properties"]
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from config_keys(Verdict, value, f"{key}.")
+            yield from config_keys(VerdictConfig, value, f"{key}.")
         else:
             one, shown = properties[key], json.dumps(value, ensure_ascii=False).strip('"')
             yield f"`{prefix}{key}`", f"`{shown}`", _kind(one), one["description"]

@@ -27,7 +27,7 @@ def merges(levels):
 
 
 def circle():
-    value = {"level": 0.1}
+    value = {"significance_level": 0.1}
     value["self"] = value
     return value
 
@@ -56,7 +56,7 @@ VALUES = [
     ({"seeds": True}, "seeds: True: expected numbers, not true or false"),
     ({"threads": 1e9}, "threads: 1000000000.0: expected 256 or less"),
     ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds: nan: not a finite number"),
-    ({"verdict": {"level": "2"}}, "verdict.level: '2': expected less than 1"),
+    ({"verdict": {"significance_level": "2"}}, "verdict.significance_level: '2': expected less than 1"),
     ({"verdict": {"close_points": True}}, "verdict.close_points: True: expected numbers, not true or false"),
     ({"verdict": circle()}, "nested more than 50 deep, or in a circle"),
     ({"papers": ["eagle", "eagle"]}, "papers: 'eagle' is given twice"),
@@ -75,8 +75,11 @@ VALUES = [
     ({"algorithms": ["fedavg/../x"]}, "algorithms: no artifact uses 'fedavg/../x'; did you mean 'fedavg'"),
     ({"offline": "perhaps"}, "offline: 'perhaps'"),
     ({"cuda_graphs": "of"}, "cuda_graphs: 'of' is not valid; did you mean 'off'"),
-    ({"keep": -1}, "keep: -1: expected a size, 0 or more, such as 0, 500MB or 2GB"),
-    ({"keep": "2TBB"}, "keep: '2TBB': expected a size"),
+    (
+        {"superseded_results_limit": -1},
+        "superseded_results_limit: -1: expected a size, 0 or more, such as 0, 500MB or 2GB",
+    ),
+    ({"superseded_results_limit": "2TBB"}, "superseded_results_limit: '2TBB': expected a size"),
     ({"budget": -1}, "budget: -1"),
     ({"budget": 5, "recorded": "only"}, "budget: 5: nothing is trained with recorded: only"),
     ({"data_folder": ""}, "data_folder: ''"),
@@ -103,9 +106,9 @@ def test_a_config_that_is_no_mapping(root, overrides):
 CONTENTS = [
     (b"", "expected `key: value` lines, found None"),
     (b"scale\n", "expected `key: value` lines, found 'scale'"),
-    (b"scale: quick\nscale: paper\n", "line 2: not valid YAML: key 'scale' is given twice"),
+    (b"scale: quick\nscale: full\n", "line 2: not valid YAML: key 'scale' is given twice"),
     (b"scale:\tquick\n\tpapers: [eagle]\n", "line 2: not valid YAML"),
-    (b"scale: quick\n--- \nscale: paper\n", "not valid YAML: but found another document"),
+    (b"scale: quick\n--- \nscale: full\n", "not valid YAML: but found another document"),
     (b"scale: caf\xe9\n", "not UTF-8 text (byte 10)"),
     (b"scale: !!python/object/apply:os.system [id]\n", "could not determine a constructor for the tag"),
     (b"scale: quick\nthreads: 1" + b"0" * 5000, "000': a whole number of 5001 digits"),

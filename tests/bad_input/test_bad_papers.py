@@ -219,8 +219,8 @@ def test_what_the_last_jobs_would_refuse(root, tmp_path, case):
     (tmp_path / "scales").mkdir()
     shutil.copytree(root / "papers", tmp_path / "papers")
     written(tmp_path / "papers" / "eagle.yaml", changed(read(root / "papers" / "eagle.yaml"), keys, value))
-    shutil.copy(root / "scales" / "paper.yaml", tmp_path / "scales")
-    config = {"scale": "paper", "papers": ["eagle"]}
+    shutil.copy(root / "scales" / "full.yaml", tmp_path / "scales")
+    config = {"scale": "full", "papers": ["eagle"]}
     refused(lambda: preflight.check(load_workload(tmp_path, config)), "papers/eagle.yaml: ", *words)
 
 

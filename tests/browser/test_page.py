@@ -34,7 +34,7 @@ def test_search_looks_at_captions_algorithms_settings_and_claims(page):
 
 
 def test_filters_hide_what_was_not_judged(page):
-    page.js("document.querySelector('[data-filter=judged]').click()")
+    page.js("document.querySelector('[data-filter=checked]').click()")
     page.until(f"{NAMES}.length === 1")
     assert page.js(f"return {NAMES}") == ["demo_table1"]
 
@@ -67,7 +67,7 @@ def test_what_is_behind_a_number_is_told_when_it_has_the_focus(page, address):
     page.until(f"{SHOWN} === 'demo_table1'")
     page.js("document.querySelector('section.shown [data-i]').focus()")
     told = page.until("!document.querySelector('#tip').hidden && document.querySelector('#tip').textContent")
-    assert "seeds" in told and "limit" in told
+    assert "seeds" in told and "tolerance" in told
 
 
 def test_the_dark_is_kept(page):

@@ -46,7 +46,7 @@ def machine() -> dict[str, str]:
 def tables(results: Path) -> dict[str, pd.DataFrame]:
     """All CSVs that a reader of the papers sees, by path below `results`, without what differs between equal runs."""
     paths = [path for path in sorted(results.glob("*/*.csv")) if path.parent.name not in FOLDERS]
-    paths += [results / f"{name}.csv" for name in ("comparison", "claims", "order")]
+    paths += [results / f"{name}.csv" for name in ("comparison", "claims", "ranking")]
     frames = {str(path.relative_to(results)): read(path) for path in paths}
     timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
     return {

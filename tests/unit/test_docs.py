@@ -70,7 +70,7 @@ def test_trainings_for_a_proposal_are_those_of_the_papers():
     papers = {"EAGLE": "eagle", "FedEBA+": "fedeba", "FOCUS": "focus", "FedFV": "fedfv", "VRed": "vred"}
     assert [title for title, _ in rows] == list(papers)
     for title, count in rows:
-        workload = load_workload(ROOT, {"scale": "paper", "papers": [papers[title]]})
+        workload = load_workload(ROOT, {"scale": "full", "papers": [papers[title]]})
         assert len(workload.runs) == int(count), title
 
 

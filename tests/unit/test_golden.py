@@ -21,8 +21,10 @@ def results(folder, value="1.5", fingerprint="f0", seconds="3", artifacts=range(
         name = row["artifact"].removeprefix("p_")
         pd.DataFrame([row]).drop(columns="fingerprints").to_csv(folder / "p" / f"{name}.csv", index=False)
     pd.DataFrame(rows).to_csv(folder / "comparison.csv", index=False)
-    pd.DataFrame([{"artifact": "p_table1", "claim": "c", "here": "holds"}]).to_csv(folder / "claims.csv", index=False)
-    pd.DataFrame([{"artifact": "p_table1", "tau": "1"}]).to_csv(folder / "order.csv", index=False)
+    pd.DataFrame([{"artifact": "p_table1", "claim": "c", "status": "supported"}]).to_csv(
+        folder / "claims.csv", index=False
+    )
+    pd.DataFrame([{"artifact": "p_table1", "tau": "1"}]).to_csv(folder / "ranking.csv", index=False)
     return folder
 
 

@@ -115,7 +115,7 @@ def jobs_in(text: str) -> dict[str, Job]:
 
 
 def plan_in(text: str) -> dict[str, str]:
-    """What `snakemake plan` has printed: job -> why it would run, "" if it would not."""
+    """What `fairfl plan` has printed: job -> why it would run, "" if it would not."""
     return {name: "" if verb == "keep" else why for verb, name, why in _LINE.findall(text)}
 
 

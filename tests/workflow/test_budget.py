@@ -4,7 +4,7 @@ import csv
 
 from tests.workflow.small_project import Project
 
-SELECTION = ["scale=paper", "papers=fedeba", "settings=fedeba_toy", "artifacts=fedeba_figure1", "device=cpu"]
+SELECTION = ["scale=full", "papers=fedeba", "settings=fedeba_toy", "artifacts=fedeba_figure1", "device=cpu"]
 
 
 def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
@@ -14,18 +14,18 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
 
     nothing = project.snakemake("--quiet", "rules", "host", config=("budget=0",))
     assert "budget of 0 core-hours: 0 of 7 trainings" in nothing.stdout
-    assert not list(tmp_path.glob("results/paper/runs/*"))
+    assert not list(tmp_path.glob("results/full/runs/*"))
     assert verdicts(tmp_path) == {"not run", "not reported"}
 
     project.snakemake("--quiet", "rules", "host", config=("budget=0.0002",))
-    first = {str(path.parent) for path in tmp_path.glob("results/paper/runs/**/summary.json")}
+    first = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert len(first) == 1 and verdicts(tmp_path) > {"not run", "not reported"}
     assert not any("/train/" in name for name in project.planned("budget=0"))
 
     project.snakemake("--quiet", "rules", "host", config=("budget=1",))
-    both = {str(path.parent) for path in tmp_path.glob("results/paper/runs/**/summary.json")}
+    both = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert first < both and len(both) == 3 and "not run" not in verdicts(tmp_path)  # of four nothing is printed
 
 
 def verdicts(folder):
-    return {line["verdict"] for line in csv.DictReader((folder / "results/paper/comparison.csv").open())}
+    return {line["verdict"] for line in csv.DictReader((folder / "results/full/comparison.csv").open())}

@@ -22,7 +22,7 @@ patches:
     why: test
 """
 # As documented, but for the scale and all but one of the settings.
-DOCUMENTED = "scale=paper papers=eagle settings=eagle_emnist_linear_* seeds=0"
+DOCUMENTED = "scale=full papers=eagle settings=eagle_emnist_linear_* seeds=0"
 SELECTION = ["scale=tiny", "papers=eagle", "settings=eagle_emnist_linear_a0.5", "seeds=0"]
 
 
@@ -45,13 +45,13 @@ def test_one_command_goes_from_the_download_to_the_tables(root, tmp_path, mirror
     project.edit("src/fairfl/data/emnist.py", _ARCHIVE.sha256[0], checksum)
     served = (f"mirrors={url}",)
 
-    asked = project.snakemake("plan", "--quiet", "all", config=(*served, "scale=paper", "budget=1"))
+    asked = project.snakemake("plan", "--quiet", "all", config=(*served, "scale=full", "budget=1"))
     assert "whose data must be downloaded first (emnist; budget_downloads: true takes them)" in asked.stdout
     assert not (project.folder / "data").exists()
 
     project.snakemake("--quiet", "rules", "host", config=served)
     assert (project.folder / "data/emnist/gzip.zip").read_bytes() == (tmp_path / "gzip.zip").read_bytes()
-    tables = [path for path in project.folder.glob("results/tiny/eagle/table*.csv") if "beside" not in path.name]
+    tables = [path for path in project.folder.glob("results/tiny/eagle/table*.csv") if "side_by_side" not in path.name]
     lines = [line for path in tables for line in csv.DictReader(path.open()) if "a0.5" in line.get("setting", "")]
     numbers = [line for line in lines if line["metric"] in ("accuracy_balanced", "gap_max", "gap_min", "gap_var")]
     assert len(numbers) == 40 and all(line["mean"] and line["data"] == "emnist" for line in numbers)

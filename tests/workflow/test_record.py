@@ -13,15 +13,15 @@ from tests.workflow.small_project import TINY, Project, jobs_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
 
-SELECTION = ("scale=paper", "papers=eagle", "artifacts=eagle_table1,eagle_figure3,eagle_table3")
+SELECTION = ("scale=full", "papers=eagle", "artifacts=eagle_table1,eagle_figure3,eagle_table3")
 SETTING = "eagle_emnist_linear_a0.1"
 
 
 @pytest.fixture(scope="module")
 def recorded(root, tmp_path_factory) -> Project:
-    """FedAvg alone, trained and recorded; the scale is called paper, but tiny."""
+    """FedAvg alone, trained and recorded; the scale is called full, but tiny."""
     project = Project(root, tmp_path_factory.mktemp("recorded"), selection=SELECTION)
-    (project.folder / "scales" / "paper.yaml").write_text(TINY.replace("scale: tiny", "scale: paper"))
+    (project.folder / "scales" / "full.yaml").write_text(TINY.replace("scale: tiny", "scale: full"))
     project.snakemake(config=("algorithms=fedavg",))
     said = project.snakemake("record", config=("algorithms=fedavg",)).stdout
     assert " taken" in said
@@ -32,7 +32,7 @@ def recorded(root, tmp_path_factory) -> Project:
 def fresh(recorded, tmp_path) -> Project:
     """A clone: the record, and no other result."""
     project = recorded.copy(tmp_path / "clone")
-    shutil.rmtree(project.folder / "results/paper")
+    shutil.rmtree(project.folder / "results/full")
     shutil.rmtree(project.folder / "results/data")
     shutil.rmtree(project.folder / ".snakemake")
     return project
@@ -50,13 +50,13 @@ def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
     for name, content in recorded.csv().items():
         if not name.startswith("results/recorded/"):
             assert ours.get(name, content) == content, name
-    metrics = "results/paper/runs/eagle_synthetic_gaussian/fedavg/default/seed0/metrics.parquet"
+    metrics = "results/full/runs/eagle_synthetic_gaussian/fedavg/default/seed0/metrics.parquet"
     assert (fresh.folder / metrics).read_bytes() == (recorded.folder / metrics).read_bytes()
     # Then nothing is left to do, and nothing of it is taken in again.
     assert not fresh.planned("algorithms=fedavg")
-    assert "recorded before" not in fresh.snakemake("record", config=("algorithms=fedavg",)).stdout
+    assert "stored before" not in fresh.snakemake("record", config=("algorithms=fedavg",)).stdout
     # What came from an entry that the record has replaced since comes from there again.
-    place = fresh.folder / "results/paper/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
+    place = fresh.folder / "results/full/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
     was = json.loads(place.read_text())
     place.write_text(json.dumps(was | {"recorded": "another entry"}))
     assert "restore" in rules_of(fresh.snakemake(config=("algorithms=fedavg",)).stdout)
@@ -75,8 +75,8 @@ def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
     dry, plan = (fresh.snakemake(how, FAIRFL_DISPLAY="plain").stdout for how in ("--dry-run", "plan"))
     lines = [found[0] for found in table.finditer(dry)]
     assert lines and lines == [found[0] for found in table.finditer(plan)][: len(lines)]
-    assert re.search(r"trainings  never finished: \d+; is in the record: \d+$", dry, re.M)
-    head = re.compile(r"^(\d+) jobs would run at scale paper:$", re.M)
+    assert re.search(r"trainings  never finished: \d+; is stored: \d+$", dry, re.M)
+    head = re.compile(r"^(\d+) jobs would run at scale full:$", re.M)
     assert head.search(dry)[1] == head.search(plan)[1] == str(sum(int(n) for n in table.findall(dry)))
 
 
@@ -87,22 +87,22 @@ def test_the_record_may_be_ignored(fresh):
 
 
 def test_from_the_record_alone_everything_is_built(fresh):
-    done = fresh.snakemake("eagle_table1", "results/paper/comparison.csv", config=("recorded=only",))
+    done = fresh.snakemake("eagle_table1", "results/full/comparison.csv", config=("recorded=only",))
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
-    with (fresh.folder / "results/paper/eagle/table1.csv").open() as file:
+    with (fresh.folder / "results/full/eagle/table1.csv").open() as file:
         rows = list(csv.DictReader(file))
     ran = {row["algorithm"] for row in rows if row["mean"] not in ("", "nan")}
     assert "fedavg" in ran and "afl" not in ran and {row["algorithm"] for row in rows} >= {"fedavg"}
-    with (fresh.folder / "results/paper/comparison.csv").open() as file:
+    with (fresh.folder / "results/full/comparison.csv").open() as file:
         verdicts = {row["verdict"] for row in csv.DictReader(file) if row["algorithm"] == "afl"}
     assert "not run" in verdicts and verdicts <= {"not run", "not reported"}
 
 
 def test_other_code_is_said(fresh):
     fresh.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
-    tidy = "results/paper/tidy/eagle_synthetic_gaussian.csv"
+    tidy = "results/full/tidy/eagle_synthetic_gaussian.csv"
     fresh.snakemake(tidy, config=("algorithms=fedavg",))
-    assert "recorded with the code of" in (fresh.folder / tidy).read_text()
+    assert "stored with the code of" in (fresh.folder / tidy).read_text()
 
 
 def test_what_was_trained_here_is_trained_again_after_an_edit(recorded, tmp_path):
@@ -120,9 +120,9 @@ def test_a_damaged_record_is_refused_by_name(fresh):
     failed = fresh.snakemake(config=("algorithms=fedavg",), check=False)
     assert failed.returncode
     assert "results/recorded/eagle_synthetic_gaussian/jobs.json: train/" in failed.stdout
-    assert "the record is damaged" in failed.stdout
+    assert "stored results are damaged" in failed.stdout
 
 
 def test_only_the_papers_scale_is_recorded(root):
-    with pytest.raises(FairflError, match="--config scale=paper"):
+    with pytest.raises(FairflError, match="--config scale=full"):
         record.main(["--config", '{"scale": "quick"}', "--root", str(root)])

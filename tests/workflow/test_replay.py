@@ -26,19 +26,19 @@ REAL = {"fedfv_fmnist": ["fedavg/default/seed0", "qffl/q=5.0/seed0"]}
 
 @pytest.mark.parametrize("setting", GENERATED)
 def test_generated_data(setting, root, tmp_path):
-    project = Project(root, tmp_path / "project", selection=("scale=paper", f"papers={setting.partition('_')[0]}"))
+    project = Project(root, tmp_path / "project", selection=("scale=full", f"papers={setting.partition('_')[0]}"))
     replay(project, root, setting, GENERATED[setting])
 
 
 @pytest.mark.parametrize("setting", REAL)
 def test_real_data(setting, root, tmp_path, mirror):
-    project = Project(root, tmp_path / "project", selection=("scale=paper", "papers=fedfv", f"mirrors={mirror}"))
+    project = Project(root, tmp_path / "project", selection=("scale=full", "papers=fedfv", f"mirrors={mirror}"))
     replay(project, root, setting, REAL[setting])
 
 
 def replay(project: Project, root, setting: str, runs: list[str]) -> None:
     record = Record(setting, root / "results" / "recorded")
-    paths = [f"results/paper/runs/{setting}/{run}/{METRICS}" for run in runs]
+    paths = [f"results/full/runs/{setting}/{run}/{METRICS}" for run in runs]
     project.snakemake(*paths, config=("recorded=ignore",))
     for run, path in zip(runs, paths, strict=True):
         job = f"train/{setting}/{run}"

@@ -8,7 +8,7 @@ import pytest
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting.page.page import render
-from fairfl.terminal.summary import judged
+from fairfl.terminal.summary import checked_lines
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.xdist_group("reproduction")]
@@ -20,12 +20,12 @@ def clone(root, tmp_path_factory) -> Project:
     """What the record gives, but for tables, figures and the page."""
     folder = tmp_path_factory.mktemp("reproduction")
     derived = ("comparison.csv", "claims.csv", "own")
-    project = Project(root, folder, selection=("scale=paper", "recorded=only"))
+    project = Project(root, folder, selection=("scale=full", "recorded=only"))
     shutil.copytree(root / "results/recorded", folder / "results/recorded", ignore=shutil.ignore_patterns(*derived))
     shutil.copy(root / "README.md", folder)
     for folder_of in ("docs", "benchmarks/measured"):
         shutil.copytree(root / folder_of, folder / folder_of, dirs_exist_ok=True)
-    said = project.snakemake("reproduction", "results/paper/order.csv").stdout
+    said = project.snakemake("reproduction", "results/full/ranking.csv").stdout
     assert "rule train" not in said and "rule fetch" not in said
     return project
 
@@ -33,7 +33,7 @@ def clone(root, tmp_path_factory) -> Project:
 def test_the_committed_texts_are_what_the_record_gives(root, clone):
     pages = [str(path.relative_to(root)) for path in [root / "README.md", *root.glob("docs/**/*.md")]]
     for name in (*COMMITTED, *pages):
-        assert (clone.folder / name).read_text() == (root / name).read_text(), f"{name} is stale: `make reproduction`"
+        assert (clone.folder / name).read_text() == (root / name).read_text(), f"{name} is stale: `make report`"
 
 
 def test_the_same_numbers_are_counted_in_five_places(clone):
@@ -41,18 +41,18 @@ def test_the_same_numbers_are_counted_in_five_places(clone):
     checked."""
     folder = clone.folder
     papers = sorted(path.stem for path in (folder / "papers").glob("*.yaml"))
-    config = with_papers(Config(scale="paper", recorded="only"), papers)
+    config = with_papers(Config(scale="full", recorded="only"), papers)
     workload = load_workload(folder, config.model_dump(mode="json"))
-    results = folder / "results/paper"
+    results = folder / "results/full"
     page = re.sub(r"<[^>]*>", "", render(workload, folder, results, results / "index.html"))
     words = r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers have been checked"
     counts = {"README": re.search(words, (folder / "README.md").read_text())}
     counts["log"] = re.search(
-        r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(judged(results, workload.papers))
+        r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(checked_lines(results, workload.papers))
     )
     counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers checked", page)
     plan = clone.snakemake("plan").stdout
-    counts["plan"] = re.search(r"of ([\d,]+) numbers that can be compared ([\d,]+) are checked", plan)
+    counts["plan"] = re.search(r"of ([\d,]+) published numbers ([\d,]+) are checked", plan)
     found = {}
     for name, match in counts.items():
         assert match, name

@@ -1,4 +1,4 @@
-"""Exactly what depends on an edit runs again, in the real Snakefile; `snakemake plan` names the same runs and says why.
+"""Exactly what depends on an edit runs again, in the real Snakefile; `fairfl plan` names the same runs and says why.
 
 Every case states the exact set of planned jobs, of all rules. They are named like their logs:
 `train/<setting>/<algorithm>/<variant>/seed0`, `collect/<setting>`, `table/eagle/table1`.
@@ -52,7 +52,7 @@ SETTINGS = {
     **dict.fromkeys(POINTS, ("label_shards", "logistic_regression")),
 }
 PLOTS = {"figure/eagle/figure2": "optima_range", "figure/eagle/figure3": "client_curves"}
-SUMMARY = {"comparison", "claims", "order", "beside", "page", "runs"}
+SUMMARY = {"comparison", "claims", "ranking", "side_by_side", "page", "runs"}
 SEMANTIC = "\n_EDIT = 1\n"
 
 
@@ -194,8 +194,8 @@ def entries(name: str) -> list[str]:
         "tune": lambda: ["fairfl.jobs.tune"],
         "comparison": lambda: ["fairfl.jobs.comparison"],
         "claims": lambda: ["fairfl.jobs.claims"],
-        "order": lambda: ["fairfl.jobs.order"],
-        "beside": lambda: ["fairfl.jobs.beside"],
+        "ranking": lambda: ["fairfl.jobs.ranking"],
+        "side_by_side": lambda: ["fairfl.jobs.side_by_side"],
         "page": lambda: ["fairfl.jobs.page"],
         "runs": lambda: ["fairfl.jobs.runs"],
     }.get(kind, lambda: ["fairfl.jobs.table"])()  # fmt: skip
@@ -465,7 +465,8 @@ def test_the_record_is_read_by_the_page_alone(case):
     """Of another scale than the record's."""
     header = "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,reported_seeds,ours,"
     case.write(
-        "results/recorded/comparison.csv", f"{header}ours_std,seeds,difference,seed_std,limit,verdict,contradiction\n"
+        "results/recorded/comparison.csv",
+        f"{header}ours_std,seeds,difference,seed_std,tolerance,verdict,contradiction\n",
     )
     check(case, {"page"}, {"page": "results/recorded/comparison.csv"})
 
@@ -483,7 +484,7 @@ def test_how_and_where_jobs_run(case):
 
 
 def test_the_rule_of_verdicts(case):
-    case.edit("config.yaml", "level: 0.05", "level: 0.01")
+    case.edit("config.yaml", "significance_level: 0.05", "significance_level: 0.01")
     check(case, SUMMARY)
 
 
@@ -627,13 +628,13 @@ def test_results_of_another_torch_are_kept_with_a_warning(case, other_torch):
     check(case, set(), path=[other_torch])
     for said in case.looked(path=[other_torch]):
         (line,) = [line for line in said.splitlines() if "9.8.7" in line]
-        assert "torch" in line and "other_arithmetic" in line
+        assert "torch" in line and "numerics_mismatch" in line
 
 
 def test_results_of_another_torch_are_made_anew_if_asked_to(case, other_torch, every):
     expected = below(every, "train/*", "local_optimum/*", "surrogate/*", "timing/*")
-    check(case, expected, {"train/*": "-> 9.8.7"}, path=[other_torch], config=["other_arithmetic=rerun"])
-    check(case, set(), config=["other_arithmetic=rerun"])
+    check(case, expected, {"train/*": "-> 9.8.7"}, path=[other_torch], config=["numerics_mismatch=rerun"])
+    check(case, set(), config=["numerics_mismatch=rerun"])
 
 
 @pytest.mark.parametrize(
@@ -643,9 +644,9 @@ def test_results_of_another_torch_are_made_anew_if_asked_to(case, other_torch, e
 def test_another_arithmetic(case, every, how, said):
     for text in case.looked(config=[how]):
         (line,) = [line for line in text.splitlines() if said in line]
-        assert "other_arithmetic: keep" in line
+        assert "numerics_mismatch: keep" in line
     trained = ["train/*", "surrogate/*", "timing/*"] + ["local_optimum/*"] * (how == "threads=2")
-    check(case, below(every, *trained), config=[how, "other_arithmetic=rerun"])
+    check(case, below(every, *trained), config=[how, "numerics_mismatch=rerun"])
 
 
 def test_cores_and_environment_change_no_byte(own):
@@ -664,7 +665,7 @@ def test_cores_and_environment_change_no_byte(own):
 
 def test_the_old_name_of_the_key(case):
     done = case.snakemake("--dry-run", config=["other_torch=rerun"], check=False)
-    assert done.returncode and "other_torch: unknown key; did you mean 'other_arithmetic'?" in done.stdout
+    assert done.returncode and "other_torch: unknown key; did you mean 'numerics_mismatch'?" in done.stdout
     assert "Traceback" not in done.stdout
 
 

@@ -121,7 +121,7 @@ def test_jobs_can_be_grouped_to_run_one_after_the_other(asked):
     assert jobs == {"optima_local_optimum": usual | {"--gpus": "1", "--time": "180"}}
 
 
-@pytest.mark.parametrize("scale", ["quick", "small", "paper"])
+@pytest.mark.parametrize("scale", ["quick", "small", "full"])
 def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
     from snakemake.target_jobs import parse_target_jobs_cli_args
     from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
@@ -137,6 +137,6 @@ def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
 
 def test_scales_limit_what_takes_long(root):
     rules = set(Limits.model_fields)
-    for name in ("quick", "small", "paper"):
+    for name in ("quick", "small", "full"):
         said = yaml.safe_load((root / f"scales/{name}.yaml").read_text())["limits"]
         assert {"train", "surrogate"} <= set(said) <= rules

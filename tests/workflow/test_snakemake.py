@@ -52,7 +52,7 @@ def test_a_target_that_nothing_makes(graph, target, words):
 )
 def test_a_plan_runs_nothing(graph, targets, dryrun):
     """Not even the other targets of its command, of which it says nothing; and its dry run would be empty."""
-    with pytest.raises(FairflError, match="`snakemake plan --config artifacts=eagle_table1` plans a part"):
+    with pytest.raises(FairflError, match="`fairfl plan --config artifacts=eagle_table1` plans a part"):
         snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph)
 
 

@@ -101,14 +101,14 @@ def test_an_edit_that_is_taken_back_trains_nothing(own):
     own.write(AFL, text.replace("class Config", "_EDIT = 1\n\n\nclass Config", 1))
     assert "2 trainings" in ran(call(own))
     own.write(AFL, text)
-    assert ran(call(own)) == "1 restoration of results"
+    assert ran(call(own)) == "1 restoration of stored results"
     assert numbers(own) == before and "Nothing to be done" in call(own)
     own.write(AFL, text.replace("class Config", "_EDIT = 1\n\n\nclass Config", 1))
-    assert ran(call(own)) == "1 restoration of results"  # and there again
+    assert ran(call(own)) == "1 restoration of stored results"  # and there again
     own.write(AFL, text)
     for folder in own.folder.glob("results/*/kept"):
         shutil.rmtree(folder)
-    assert "2 trainings" in ran(call(own, "keep=0"))
+    assert "2 trainings" in ran(call(own, "superseded_results_limit=0"))
     assert numbers(own) == before and not list(own.folder.glob("results/*/kept"))
 
 
@@ -123,7 +123,7 @@ def test_a_restoration_that_fails_midway_loses_nothing(own):
     )
     assert own.snakemake(check=False).returncode == 1
     own.write(RESTORE, restore)
-    assert ran(call(own)) == "1 restoration of results"
+    assert ran(call(own)) == "1 restoration of stored results"
     assert numbers(own) == before and "Nothing to be done" in call(own)
 
 

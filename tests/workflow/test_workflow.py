@@ -59,7 +59,7 @@ def test_missing_raw_data_is_one_clear_sentence(project):
 
 
 def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
-    summaries = ("index.html", "comparison.csv", "claims.csv", "order.csv", "eagle/table1.beside.md")
+    summaries = ("index.html", "comparison.csv", "claims.csv", "ranking.csv", "eagle/table1.side_by_side.md")
     whole = project.folder / "results/tiny"
     before = {name: (whole / name).read_bytes() for name in summaries}
     project.snakemake(config=("artifacts=eagle_table1", "algorithms=fedavg"))
@@ -69,8 +69,8 @@ def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
     rows = (part / "comparison.csv").read_text().splitlines()
     assert len(rows) > 1 and all(row.startswith("eagle_table1,") for row in rows[1:])
     assert 'href="../../eagle/table1.csv"' in (part / "index.html").read_text() and (part / "runs.html").is_file()
-    assert 'href="eagle/table1.beside.md"' in (part / "index.html").read_text()
-    assert (part / "eagle/table1.beside.md").read_bytes() != before["eagle/table1.beside.md"]
+    assert 'href="eagle/table1.side_by_side.md"' in (part / "index.html").read_text()
+    assert (part / "eagle/table1.side_by_side.md").read_bytes() != before["eagle/table1.side_by_side.md"]
     # What the part has built anew is made whole again, and nothing is trained.
     assert not any("/train/" in log for log in project.planned())
     assert "is damaged" not in project.snakemake().stdout

@@ -1,6 +1,6 @@
 """fairfl compare ALGORITHM... --with ARTIFACT|SETTING: your algorithms in a published table, beside its own rows.
 
-    fairfl compare mine --with fedfv_table3 --scale paper
+    fairfl compare mine --with fedfv_table3 --scale full
     fairfl compare mine/strength={1,2,4} qffl/q=1 --with focus_synthetic_10 --seeds 2
     fairfl compare ~/gini.py --with fedfv_fmnist
 
@@ -9,8 +9,8 @@ there; with hyper-parameters as in mine/strength=2.0. Several are several rows: 
 chosen on test numbers. A setting stands for the first table that shows it, that setting alone.
 
 Writes papers/NAME.yaml, an experiment of your own that borrows the settings, and builds it: the table with your rows,
-the differences between yours and the others over the same seeds, curves, and the page. At scale paper the table's own
-rows come from the record as far as it has them, so that little more than yours is trained. Other options are
+the differences between yours and the others over the same seeds, curves, and the page. At scale full the table's own
+rows come from stored results as far as there are any, so that little more than yours is trained. Other options are
 Snakemake's (-n: what would run).
 """
 
@@ -39,12 +39,12 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.paired import LEVEL
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 from fairfl.metrics.origin import origin
 from fairfl.planning import data
 from fairfl.runtime import atomic, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
 from fairfl.workflow import downloads
 
@@ -68,7 +68,7 @@ def main(root: Path, argv: list[str]) -> None:
         "algorithms", nargs="+", metavar="ALGORITHM", help="mine, mine/strength=2.0, or path/to/mine.py"
     )
     parser.add_argument("--with", required=True, dest="target", help="a table, a figure or a setting: fedfv_table3")
-    parser.add_argument("--scale", help="quick, small or paper; as config.yaml says")
+    parser.add_argument("--scale", help="quick, small or full; as config.yaml says")
     parser.add_argument("--seeds", type=int, help="how many of the setting's seeds, or more; all of them")
     parser.add_argument("--name", help="of the experiment: small letters and digits")
     parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
@@ -130,7 +130,8 @@ def _run(
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
     if differences.is_file() and not dry:
-        print("\n".join(said(differences, {metric: m.digits for metric, m in workload.papers[paper].metrics.items()})))
+        digits = {metric: m.digits for metric, m in workload.papers[paper].metrics.items()}
+        print("\n".join(difference_lines(differences, digits)))
 
 
 def _free(name: str, compared: str) -> str:
@@ -146,7 +147,7 @@ def _is_of(path: Path, compared: str) -> bool:
 
 
 def _takes(config: dict[str, Any]) -> list[str]:
-    """How long it takes, as `snakemake plan` says it; nothing if nothing is missing."""
+    """How long it takes, as `fairfl plan` says it; nothing if nothing is missing."""
     words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
     said = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True).stdout
@@ -253,7 +254,7 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
             wanted[f"weights/{weights}"] = weights
         for key, called in wanted.items():
             prepared = Path(data.PREPARED, f"{key}.safetensors").is_file()
-            if prepared or (found := data.source(workload, key)) == "here":
+            if prepared or (found := data.source(workload, key)) == "local":
                 continue
             fetch = "" if found == "missing" else "; --download fetches them"
             raise FairflError(
@@ -366,7 +367,7 @@ def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
 
 
 # -- what came out ----------------------------------------------------------------------------------
-def said(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
+def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
     """The differences as lines of text: a table for each setting and row, '+0.42 [-0.10, +0.94]' in its cells."""
     texts = ("setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit")
     numbers = ("difference", "low", "high", "seeds")
@@ -376,7 +377,7 @@ def said(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
         blocks.setdefault((row["setting"], one, row["seeds"]), []).append(row)
     for (setting, one, seeds), rows in blocks.items():
         metrics = list(dict.fromkeys(row["metric"] for row in rows))
-        units = dict.fromkeys(in_words(row["unit"]) for row in rows)
+        units = dict.fromkeys(unit_words(row["unit"]) for row in rows)
         cells: dict[str, dict[str, str]] = {}
         for row in rows:
             other = str(Variant.from_csv(row["algorithm"], row["hyperparameters"]))

@@ -1,9 +1,14 @@
-"""fairfl new | compare | plan | run: own parts, own algorithms in published tables, and Snakemake in the root.
+"""fairfl: own parts, own algorithms in published tables, and Snakemake in the root.
 
     fairfl new algorithm|paper|dataset NAME    a working skeleton with its test
-    fairfl compare ALGORITHM... --with TABLE   your algorithms beside the rows of a published table
-    fairfl plan [OPTIONS OF SNAKEMAKE]         what would run, and why, and how long it takes
+    fairfl compare ALGORITHM... --with TABLE   your algorithms side by side with the rows of a published table
     fairfl run [TARGETS AND OPTIONS]           Snakemake, with all cores unless --cores says otherwise
+    fairfl plan [OPTIONS]                      what would run, and why, and how long it takes
+    fairfl store [OPTIONS]                     take what has finished at full scale into results/recorded/
+    fairfl verify [OPTIONS]                    compare every result with its checksum
+    fairfl clear [OPTIONS]                     delete results that are in no plan, and damaged ones
+    fairfl tune [OPTIONS]                      every grid search that the papers describe
+    fairfl calibrate [OPTIONS]                 search the facts that the papers leave open
 
 For example: fairfl run mine_table1 --config papers=mine
 """
@@ -16,6 +21,18 @@ from pathlib import Path
 from fairfl.commands.snakemake import run, with_cores
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
+
+# Command -> what Snakemake is to build; further words are options of Snakemake.
+TARGETS = {
+    "plan": "plan",
+    "store": "record",
+    "verify": "verify",
+    "clear": "clear",
+    "tune": "tuned",
+    "calibrate": "calibrated",
+}
+COMMANDS = ("new", "compare", "run", *TARGETS)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -29,8 +46,8 @@ def _command(words: list[str]) -> None:
         print(__doc__)
         return
     command, *rest = words
-    if command not in ("new", "compare", "plan", "run"):
-        raise FairflError(f"fairfl has no command {command!r}, only new, compare, plan and run; see fairfl --help")
+    if command not in COMMANDS:
+        raise FairflError(f"fairfl has no command {command!r}{nearest(command, COMMANDS)}")
     root = repository(Path.cwd())
     try:
         if command == "new":
@@ -42,7 +59,7 @@ def _command(words: list[str]) -> None:
 
             compare.main(root, rest)
         else:
-            snakemake(root, ["plan", *rest] if command == "plan" else rest)
+            snakemake(root, [TARGETS[command], *rest] if command in TARGETS else rest)
     except ModuleNotFoundError as error:
         raise FairflError(missing(str(error.name))) from None
 
@@ -55,7 +72,7 @@ def repository(folder: Path) -> Path:
     for root in (folder, *folder.parents, Path(__file__).resolve().parents[3]):
         if (root / "Snakefile").is_file() and (root / "src" / "fairfl").is_dir():
             return root
-    raise FairflError(f"{folder} is in no clone of fairfl's repository, which holds the Snakefile; go there with cd")
+    raise FairflError(f"{folder} is not inside a fairfl clone. Run: cd path/to/fairfl")
 
 
 def snakemake(root: Path, words: list[str]) -> None:

@@ -12,7 +12,7 @@ from fairfl.experiments.strict import load
 from fairfl.experiments.taken import taken
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import check
 
 SKELETONS = Path(__file__).with_name("skeletons")

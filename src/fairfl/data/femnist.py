@@ -33,7 +33,7 @@ from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
-from fairfl.runtime.plain import shown, spoken
+from fairfl.runtime.plain_data import format_place, shown
 
 CLASSES = 62
 PER_SEED = False
@@ -106,7 +106,7 @@ def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Ch
     for writer, characters in writers:
         if writer in by_id:
             raise DataError(
-                f"{name}: writer {spoken((writer,))} comes twice; an archive holds one folder of LEAF's files"
+                f"{name}: writer {format_place((writer,))} comes twice; an archive holds one folder of LEAF's files"
             )
         if len(characters[1]):
             by_id[writer] = characters
@@ -151,9 +151,9 @@ def _ink(values: Any, place: str) -> np.ndarray:
 
 def _read_leaf(path: Path) -> Iterator[tuple[str, _Characters]]:
     for name, data in archives.members(path, _is_leaf):
-        file = f"{path.name}: {spoken((name,))}"
+        file = f"{path.name}: {format_place((name,))}"
         for writer, size, x, y in _writers(data, file):
-            place = f"{file}, writer {spoken((writer,))}"
+            place = f"{file}, writer {format_place((writer,))}"
             if not len(x) == len(y) == size:
                 raise DataError(f"{place}: {len(x)} images and {len(y)} labels; num_samples is {size}")
             yield writer, (_ink(x, place), _labels(y, place))
@@ -190,6 +190,6 @@ def _read_tff(path: Path) -> Iterator[tuple[str, _Characters]]:
     with tff.database(path, _MAX_DATABASE_BYTES) as database:
         for writer in dict.fromkeys(user for split in _SPLITS for user, _ in tff.users(database, split)):
             stored = [example for split in _SPLITS for example in tff.examples(database, split, writer)]
-            place = f"{path.name}: writer {spoken((writer,))}"
+            place = f"{path.name}: writer {format_place((writer,))}"
             images = _ink([tff.floats(example, "pixels") for example in stored], place)
             yield writer, (images, _labels([tff.whole(example, "label") for example in stored], place))

@@ -22,7 +22,7 @@ from fairfl.data.checks import usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
 
@@ -112,7 +112,7 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
     name = f"new_small_data/{part}_data.json"
     try:
         stored = from_json(archives.zip_member(path, name))
-        plain.different(stored["users"])
+        plain_data.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
     except (ValueError, TypeError, LookupError) as error:
         raise DataError(f"{path.name}: {name} is not in LEAF's form ({type(error).__name__}: {error})") from error

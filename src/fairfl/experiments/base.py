@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 
 
 def _different(values: list[Any]) -> list[Any]:
-    plain.different(values)
+    plain_data.different(values)
     return values
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairfl.experiments.reading import laid
+from fairfl.experiments.reading import with_key
 from fairfl.experiments.searches import Unstated
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, format_hyperparameters
@@ -30,7 +30,9 @@ class Point:
 
 def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:
     """The setting with keys changed. Raises SpecError, which begins with `where`, if there is no such setting."""
-    data = functools.reduce(lambda data, change: laid(data, *change), changes.items(), setting.model_dump(mode="json"))
+    data = functools.reduce(
+        lambda data, change: with_key(data, *change), changes.items(), setting.model_dump(mode="json")
+    )
     return check(data, Setting, *where)
 
 

@@ -20,7 +20,7 @@ from pydantic import (
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.strict import ambiguous, check_words
 from fairfl.experiments.variant import split_selectors
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -34,7 +34,7 @@ def _place(value: str) -> str:
     """A folder or address in one line that a command line has room for."""
     if not value.strip() or re.search(r"[\x00-\x1f\x7f]", value) or len(value) > _LONGEST_PLACE:
         raise ValueError(
-            f"{plain.shown(value)}: expected a folder: not empty, no control characters, {_LONGEST_PLACE} at most"
+            f"{plain_data.shown(value)}: expected a folder: not empty, no control characters, {_LONGEST_PLACE} at most"
         )
     return value
 
@@ -46,7 +46,7 @@ Names = Annotated[list[str], DISTINCT]
 def _number(value: Any) -> Any:
     """Text may stand for a number, but true and false do not."""
     if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
-        raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
+        raise ValueError(f"{plain_data.shown(value)}: expected numbers, not true or false")
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, str) and (what := ambiguous(part.strip())):
             raise ValueError(what)
@@ -56,7 +56,7 @@ def _number(value: Any) -> Any:
 def _whole(value: Any) -> Any:
     """pydantic reads 0-4 as -4."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
-        raise ValueError(f"{plain.shown(value)}: expected a whole number; several are written 0,1,2")
+        raise ValueError(f"{plain_data.shown(value)}: expected a whole number; several are written 0,1,2")
     return _number(value)
 
 
@@ -66,20 +66,20 @@ class _FromTheCommandLine(Strict):
     model_config = Strict.model_config | ConfigDict(strict=False)
 
 
-class Verdict(_FromTheCommandLine):
+class VerdictConfig(_FromTheCommandLine):
     """When two numbers agree, and when they are close."""
 
     _numbers = field_validator("*", mode="before")(_number)
 
-    level: float = Field(
+    significance_level: float = Field(
         0.05,
         gt=0,
         lt=1,
-        description="numbers agree up to the limit that this share of equal numbers exceeds by seeds alone",
+        description="numbers agree up to the tolerance that this share of equal numbers exceeds by seeds alone",
     )
-    close_points: float = Field(1.0, ge=0, description="beyond that limit, this many points of accuracy are close")
+    close_points: float = Field(1.0, ge=0, description="beyond that tolerance, this many points of accuracy are close")
     close_relative: float = Field(0.1, ge=0, description="likewise, this share of any other number is close")
-    late_evaluations: int = Field(
+    noise_window: int = Field(
         10,
         ge=0,
         description="the noise of fewer than three seeds, or of seeds with one draw of clients, is at least that of "
@@ -90,7 +90,7 @@ class Verdict(_FromTheCommandLine):
 class Config(_FromTheCommandLine):
     """config.yaml: what to run and where."""
 
-    scale: str = Field(description="a file in scales/: quick, small or paper")
+    scale: str = Field(description="a file in scales/: quick, small or full")
     papers: Names = Field(
         default_factory=lambda: ["*"],
         min_length=1,
@@ -125,7 +125,7 @@ class Config(_FromTheCommandLine):
         "fp32", description="numerics of the layers' products; tf32 acts on a GPU only; others than fp32 change numbers"
     )
     recorded: Literal["use", "only", "ignore"] = Field(
-        "use", description="stored results, at scale paper: use; only (train nothing else); ignore (train everything)"
+        "use", description="stored results, at scale full: use; only (train nothing else); ignore (train everything)"
     )
     budget: float | None = Field(
         None,
@@ -143,21 +143,21 @@ class Config(_FromTheCommandLine):
         60.0, gt=0, description="a killed run loses this many seconds at most, or 50 times a checkpoint's own time"
     )
     footnotes: bool = Field(True, description="true: below every figure stands what it was made from")
-    keep: ByteSize = Field(
+    superseded_results_limit: ByteSize = Field(
         ByteSize(2 * 10**9),
         ge=0,
         description="room for superseded results, which come back when an edit is taken back; oldest go first; 0: none",
     )
-    other_arithmetic: Literal["keep", "rerun"] = Field(
+    numerics_mismatch: Literal["keep", "rerun"] = Field(
         "keep", description="results of another torch, device, instruction set, threads or backend: keep (noted), rerun"
     )
-    verdict: Verdict = Verdict()
+    verdict: VerdictConfig = VerdictConfig()
 
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, values: Any) -> Any:
         if isinstance(values, dict) and "other_torch" in values:
-            raise ValueError("other_torch: unknown key; did you mean 'other_arithmetic'?")
+            raise ValueError("other_torch: unknown key; did you mean 'numerics_mismatch'?")
         # `--config seeds=null` arrives as text.
         null = lambda value: isinstance(value, str) and value in ("null", "~")  # noqa: E731
         return {k: None if null(v) else v for k, v in values.items()} if isinstance(values, dict) else values
@@ -194,9 +194,9 @@ class Config(_FromTheCommandLine):
             try:
                 scheme = urllib.parse.urlsplit(place).scheme
             except ValueError as error:
-                raise ValueError(f"{plain.shown(place)}: {error}") from None
+                raise ValueError(f"{plain_data.shown(place)}: {error}") from None
             if "://" in place and scheme not in _SCHEMES:
-                raise ValueError(f"{plain.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
+                raise ValueError(f"{plain_data.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
         return value
 
 
@@ -220,7 +220,7 @@ def with_papers(config: Config, available: Iterable[str], without: Collection[st
     for wanted in config.papers:
         found = [name for name in known if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)]
         if not found:
-            raise SpecError(f"config.yaml: papers: no paper {plain.shown(wanted)}{nearest(wanted, known)}")
+            raise SpecError(f"config.yaml: papers: no paper {plain_data.shown(wanted)}{nearest(wanted, known)}")
         chosen |= dict.fromkeys(name for name in found if name not in without)
     return config.model_copy(update={"papers": list(chosen)})
 

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from fairfl.experiments.plugins import PACKAGE, known
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.hooks import no_hook
-from fairfl.runtime.plain import one_line
+from fairfl.runtime.plain_data import one_line
 from fairfl.runtime.validation import SpecError, check, nearest
 
 _CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}

@@ -13,7 +13,7 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, check, nearest
 
 FOLDER = Path("papers/explanations")
@@ -91,8 +91,8 @@ class Explanation(Strict):
     conclusion: Annotated[Sentence, AfterValidator(_short)] | None = Field(
         None, description="what the rows show beyond their numbers, in at most 30 words"
     )
-    outcome: Literal["explained", "open", "mended"] = Field(
-        description="explained: it is the reason; open: it is not, or cannot be told; mended: it was, and is put right"
+    outcome: Literal["explained", "unresolved", "fixed"] = Field(
+        description="explained: it is the reason; unresolved: it is not, or cannot be told; fixed: it was the reason"
     )
     algorithms: Names | None = Field(None, description="null: all; else algorithms, or variants such as qffl/q=0.1")
     metrics: Names | None = Field(None, description="null: all; else ids such as var_acc")

@@ -16,10 +16,10 @@ from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
-from fairfl.runtime import kept, plain
+from fairfl.runtime import kept, plain_data
 from fairfl.runtime.validation import nearest
 
-Name = Annotated[str, AfterValidator(plain.name)]
+Name = Annotated[str, AfterValidator(plain_data.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
@@ -80,8 +80,8 @@ class Claim(Strict):
     setting: str | None = None
     expr: str = Field(max_length=10_000)
     text: str = ""
-    reference: Literal["holds", "fails", "untestable"] = Field(
-        "untestable", description="what the paper's own numbers say about the claim; untestable: nothing"
+    reference: Literal["supported", "refuted", "not testable from printed numbers"] = Field(
+        "not testable from printed numbers", description="what the paper's own numbers say about the claim"
     )
 
 
@@ -135,8 +135,9 @@ class SelectedArtifact(Strict):
     )
     claims: list[Claim] = Field(default_factory=list)
     spread: str = ""
-    ours: bool = Field(
-        False, description="not in the paper, another reading of it: its numbers are judged and in no headline"
+    in_paper: bool = Field(
+        True,
+        description="false: not in the paper, another interpretation; its numbers are checked, and count in no sum",
     )
     assumed: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
@@ -274,7 +275,7 @@ class Paper(Strict):
     )
     artifacts: dict[Name, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
-    alike: list[Alike] = Field(
+    equivalent_rows: list[Alike] = Field(
         default_factory=list, description="rows that are equal in effect: as near as the paper comes to itself"
     )
     consistency: list[Consistency] = Field(
@@ -291,7 +292,9 @@ class Paper(Strict):
     @classmethod
     def _folder(cls, value: str) -> str:
         if not re.fullmatch("[a-z0-9]+", value) or value in FOLDERS:
-            raise ValueError(f"{plain.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}")
+            raise ValueError(
+                f"{plain_data.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}"
+            )
         return value
 
     @field_validator("artifacts")
@@ -353,14 +356,14 @@ class Paper(Strict):
             ):
                 if value not in known:
                     raise ValueError(f"headline.{key}: unknown {value!r}{nearest(value, known)}")
-        for number, group in enumerate(self.alike):
+        for number, group in enumerate(self.equivalent_rows):
             if group.setting not in self.settings:
                 hint = nearest(group.setting, self.settings)
-                raise ValueError(f"alike.{number}.setting: unknown {group.setting!r}{hint}")
+                raise ValueError(f"equivalent_rows.{number}.setting: unknown {group.setting!r}{hint}")
             for place, row in enumerate(group.rows):
                 if row.algorithm not in self.algorithms:
                     hint = nearest(row.algorithm, self.algorithms)
-                    raise ValueError(f"alike.{number}.rows.{place}: unknown {row.algorithm!r}{hint}")
+                    raise ValueError(f"equivalent_rows.{number}.rows.{place}: unknown {row.algorithm!r}{hint}")
         relations = [relation.id for relation in self.consistency]
         if len(set(relations)) != len(relations):
             raise ValueError("consistency: two relations share an id")

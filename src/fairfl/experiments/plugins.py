@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.hooks import place
-from fairfl.runtime.plain import one_line, shown
+from fairfl.runtime.plain_data import one_line, shown
 from fairfl.runtime.validation import nearest
 
 Type = TypeVar("Type")

@@ -12,7 +12,7 @@ from fairfl.experiments.setting import Setting
 from fairfl.experiments.strict import load, merged
 from fairfl.experiments.taken import rule
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown, spoken
+from fairfl.runtime.plain_data import format_place, shown
 from fairfl.runtime.validation import Model, SpecError, check, nearest
 
 _LONGEST_TRAIL = 20
@@ -24,7 +24,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return {head: nested(rest, value)} if rest else {head: value}
 
 
-def laid(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+def with_key(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A setting as data with key `a.b` set. A plug-in that is named anew starts from its own defaults, not from the old
     one's options."""
     tree = nested(key, value)
@@ -103,7 +103,7 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
     known, factors = [*templates, *settings], Factors(_mapping(raw, "factors", file), file)
 
     def resolve(name: str, trail: tuple[str, ...]) -> dict:
-        where = f"{file}: settings.{spoken((*trail, name)[:1])}"
+        where = f"{file}: settings.{format_place((*trail, name)[:1])}"
         if name in trail:
             raise SpecError(f"{where}: extends runs in a circle: {' -> '.join((*trail, name))}")
         if len(trail) > _LONGEST_TRAIL:
@@ -146,7 +146,7 @@ def load_paper(path: Path) -> Paper:
         try:
             declaration("algorithms", name)
         except FairflError as error:
-            raise SpecError(f"{path}: algorithms.{spoken((name,))}: {error}") from None
+            raise SpecError(f"{path}: algorithms.{format_place((name,))}: {error}") from None
     return paper
 
 
@@ -158,8 +158,8 @@ def load_scale(path: Path) -> Scale:
 def check_artifacts(scale: Scale, papers: dict[str, Paper], available: Collection[str], file: str) -> None:
     """Raises SpecError if a scale names an artifact that does not exist; of papers that are not selected, any may."""
     every = [f"{name}_{key}" for name, paper in papers.items() for key in paper.artifacts]
-    request = scale.on_request.artifacts if scale.on_request else []
-    for key, names in (("on_request.artifacts", request), ("tells_nothing", list(scale.tells_nothing))):
+    request = scale.opt_in.artifacts if scale.opt_in else []
+    for key, names in (("opt_in.artifacts", request), ("uninformative", list(scale.uninformative))):
         for name in names:
             paper = name.partition("_")[0]
             if name not in every and (paper in papers or paper not in available):
@@ -187,7 +187,7 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
             if head not in Setting.model_fields:
                 hint = nearest(head, Setting.model_fields)
                 raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}")
-            data = laid(data, key, value)
+            data = with_key(data, key, value)
     if not touched:
         return setting
     source = data["data"]
@@ -196,11 +196,11 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
     return check(data, Setting, file, f"{name} at scale {scale.scale}")
 
 
-def on_request(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
+def opt_in(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
     """Artifacts that are built only if they are asked for. Raises SpecError if one needs runs."""
-    names = scale.on_request.artifacts if scale.on_request else []
+    names = scale.opt_in.artifacts if scale.opt_in else []
     every = {f"{paper}_{key}": artifact for paper, given in papers.items() for key, artifact in given.artifacts.items()}
-    where = f"scales/{scale.scale}.yaml: on_request.artifacts"
+    where = f"scales/{scale.scale}.yaml: opt_in.artifacts"
     for name in names:
         if name in every and "tidy" in every[name].origins:
             raise SpecError(f"{where}: {name} prints results of runs, expected one that prints what tuning chose")

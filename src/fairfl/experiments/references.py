@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairfl.experiments.searches import Tuning
 from fairfl.experiments.variant import Run, Variant, selected_by
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_references(workload: "Workload") -> None:
     _check_timing(workload)
     for name, each in workload.settings.items():
         if each.tuning and each.tuning.trials_of:
-            lender(workload, name, each.tuning)
+            trials_owner(workload, name, each.tuning)
     checked: set[tuple[str, Variant]] = set()
     for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
         for variant in variants:
@@ -58,7 +58,7 @@ def left_out(workload: "Workload", name: str) -> str:
     return ": `artifacts` leaves it out"
 
 
-def lender(workload: "Workload", setting: str, tuning: Tuning) -> str:
+def trials_owner(workload: "Workload", setting: str, tuning: Tuning) -> str:
     """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
     where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of"
     name, scored = tuning.trials_of or "", {"metric", "direction", "trials_of", "always"}

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 
 # Folders of results/ that are no scale: prepared data, the record.
 SHARED = ("data", "recorded")
@@ -36,7 +36,7 @@ class Limits(Strict):
     timing: Limit = Limit()
 
 
-class OnRequest(Strict):
+class OptInArtifacts(Strict):
     """Artifacts that are built only as targets, or if config.yaml names them or says `tuned: true`."""
 
     artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
@@ -46,7 +46,7 @@ class OnRequest(Strict):
 class Scale(Strict):
     """scales/<scale>.yaml. Patches are applied in order; later ones win."""
 
-    scale: Annotated[str, AfterValidator(plain.name)]
+    scale: Annotated[str, AfterValidator(plain_data.name)]
     description: str
     # Not part of what results are made from.
     limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
@@ -54,8 +54,8 @@ class Scale(Strict):
     left_out: Annotated[list[str], DISTINCT] = Field(
         default_factory=list, description="patterns of settings that run only where config.yaml names settings"
     )
-    on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
-    tells_nothing: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
+    opt_in: OptInArtifacts | None = Field(None, description="what is too much to be built with the rest; null: nothing")
+    uninformative: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
         default_factory=dict,
         description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
         "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",

@@ -16,7 +16,7 @@ from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import Count, Seed
 from fairfl.experiments.variant import Value, check_folder, format_value
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 from fairfl.runtime.validation import SpecError, nearest
 
 MOST_POINTS = 10_000
@@ -52,7 +52,7 @@ def _check_grid(*axes: Mapping[Any, list]) -> None:
     for axis in axes:
         for key, values in axis.items():
             try:
-                plain.different(format_value(value) for value in values)
+                plain_data.different(format_value(value) for value in values)
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from None
 
@@ -117,7 +117,7 @@ class Fact(Strict):
             raise ValueError("expected `values` of one key, or `readings`, and not both")
         if self.readings and self.key:
             raise ValueError(f"key: {self.key!r}: readings name their keys themselves")
-        plain.different(format_value(value) for value in self.values)
+        plain_data.different(format_value(value) for value in self.values)
         return self
 
     def options(self, name: str) -> list[tuple[Value | None, dict[str, Any]]]:
@@ -137,7 +137,7 @@ class Unstated(Strict):
         description="metrics of FedAvg's row in papers/reported -> the miss that counts 1, in the unit printed there",
     )
     fitted: str | None = Field(
-        None, description="what the setting has from such a search: the targets are then not judged; null: nothing"
+        None, description="what the setting has from such a search: the targets are then not checked; null: nothing"
     )
     seeds: Seeds | None = Field(None, description="of each point; null: the setting's")
 

@@ -112,7 +112,7 @@ class Setting(Strict):
     tuning: Tuning | None = Field(None, description="search of hyper-parameters; null: none")
     unstated: Unstated | None = Field(None, description="facts that calibration searches for; null: none")
     fitted: dict[str, str] | None = Field(
-        None, description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not judged"
+        None, description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not checked"
     )
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Keep = Field("nothing", description="what a run leaves: its last model, its path over evaluated rounds")

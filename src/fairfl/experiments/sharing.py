@@ -6,11 +6,11 @@ from pathlib import Path
 from fairfl.experiments.described import Algorithm, Metric
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.reading import load_paper
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError
 
 
-def with_lenders(papers: dict[str, Paper], available: Mapping[str, Path]) -> dict[str, Paper]:
+def with_setting_owners(papers: dict[str, Paper], available: Mapping[str, Path]) -> dict[str, Paper]:
     """These papers, and behind them those that only lend them settings: a setting's id begins with its paper's name."""
     own = {setting for paper in papers.values() for setting in paper.settings}
     used = {name for paper in papers.values() for artifact in paper.artifacts.values() for name in artifact.settings}

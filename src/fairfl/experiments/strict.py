@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from fairfl.runtime import plain, sealed
-from fairfl.runtime.plain import one_line, shown
+from fairfl.runtime import plain_data, sealed
+from fairfl.runtime.plain_data import one_line, shown
 from fairfl.runtime.validation import SpecError, nearest
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,17 +25,17 @@ class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
     """YAML keeps the last of two equal keys silently; a paper with two `table4` must not load."""
 
     def get_single_node(self) -> Any:
-        """The parsed document. Raises plain.Fault before merge keys and aliases multiply it."""
+        """The parsed document. Raises plain_data.Fault before merge keys and aliases multiply it."""
         node = super().get_single_node()
         _expanded(node, 0, {})
         self._check(node, (), set())
         return node
 
     def _check(self, node: Any, at: tuple, seen: set[int]) -> None:
-        """Raises for a key that a mapping has twice, and plain.Fault for a number that others read otherwise."""
+        """Raises for a key that a mapping has twice, and plain_data.Fault for a number that others read otherwise."""
         if isinstance(node, yaml.ScalarNode):
             if node.tag.endswith((":int", ":float")) and (what := ambiguous(node.value)):
-                raise plain.Fault(at, what)
+                raise plain_data.Fault(at, what)
         elif node is not None and id(node) not in seen:
             seen.add(id(node))
             pairs = self._pairs(node) if isinstance(node, yaml.MappingNode) else enumerate(node.value)
@@ -98,14 +98,14 @@ def _expanded(node: Any, depth: int, known: dict[int, int]) -> int:
     """Number of nodes, aliases counted each time."""
     if not isinstance(node, yaml.CollectionNode):
         return 1
-    if depth > plain.DEEPEST:
-        raise plain.Fault((), f"nested more than {plain.DEEPEST} deep, or in a circle")
+    if depth > plain_data.DEEPEST:
+        raise plain_data.Fault((), f"nested more than {plain_data.DEEPEST} deep, or in a circle")
     if id(node) not in known:
         pairs = isinstance(node, yaml.MappingNode)
         parts = [part for pair in node.value for part in pair] if pairs else node.value
         known[id(node)] = 1 + sum(_expanded(part, depth + 1, known) for part in parts)
-        if known[id(node)] > plain.MOST:
-            raise plain.Fault((), f"more than {plain.MOST} values, aliases (*name) counted each time")
+        if known[id(node)] > plain_data.MOST:
+            raise plain_data.Fault((), f"more than {plain_data.MOST} values, aliases (*name) counted each time")
     return known[id(node)]
 
 
@@ -139,7 +139,7 @@ def load(path: Path) -> Any:
     try:
         _check_depth(text)
         return yaml.load(text, Loader=_StrictLoader)
-    except plain.Fault as fault:
+    except plain_data.Fault as fault:
         raise SpecError(f"{path}: {fault.key or 'not valid YAML'}: {fault}") from None
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
@@ -175,8 +175,8 @@ def _check_depth(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > plain.DEEPEST:
-            raise plain.Fault((), f"nested more than {plain.DEEPEST} deep")
+        if depth > plain_data.DEEPEST:
+            raise plain_data.Fault((), f"nested more than {plain_data.DEEPEST} deep")
 
 
 def yaml_files(folder: Path) -> dict[str, Path]:

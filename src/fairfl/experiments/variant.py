@@ -19,9 +19,9 @@ from typing import Any, get_args
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 
 Value = bool | int | float | str
 Level = tuple[bool, float | str]  # False and a number, or True and a word: values of all types can be ordered
@@ -188,13 +188,13 @@ def format_value(value: Value | None) -> str:
         raise ValueError(f"{shown(text)} cannot be part of a file name: use letters, digits, _ . + -")
     if text.endswith(_TUNED):
         raise ValueError(f"{shown(text)} cannot end in {_TUNED}: so do folders of tuned variants")
-    return plain.short_enough(text)
+    return plain_data.short_enough(text)
 
 
 def check_folder(hyperparameters: Mapping[str, Value]) -> None:
     """Raises ValueError if no folder can be called like these hyper-parameters."""
     for key in hyperparameters:
-        plain.name(key)
+        plain_data.name(key)
     length = sum(len(key) + len(format_value(value)) + 2 for key, value in hyperparameters.items())
     if length > _LONGEST_FOLDER:
         raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_FOLDER} characters")

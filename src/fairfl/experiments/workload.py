@@ -12,17 +12,17 @@ from fairfl.experiments.calibration import Point, points
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row
-from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
-from fairfl.experiments.references import check_references, left_out, lender
+from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, opt_in, patched
+from fairfl.experiments.references import check_references, left_out, trials_owner
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
-from fairfl.experiments.sharing import Sharing, with_lenders
+from fairfl.experiments.sharing import Sharing, with_setting_owners
 from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, check, nearest
 
 
@@ -93,7 +93,7 @@ class Workload:
     def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
         """Selected artifacts: the known ones, without those on request unless config.yaml asks for these."""
         asked_for = self.config.artifacts is not None or self.config.tuned
-        left_out = [name for name in on_request(self.scale, self.papers) if not asked_for]
+        left_out = [name for name in opt_in(self.scale, self.papers) if not asked_for]
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:
@@ -301,7 +301,7 @@ class Workload:
         if base.tuning is None:
             raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `tuning`")
         if base.tuning.trials_of:
-            return self.tuning_grid(lender(self, setting, base.tuning))
+            return self.tuning_grid(trials_owner(self, setting, base.tuning))
         variants = [
             Variant(algorithm, row) for algorithm, grid in base.tuning.algorithms.items() for row in product(grid)
         ]
@@ -380,7 +380,7 @@ def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:
     scale_file = f"scales/{config.scale}.yaml"
     scale = load_scale(scales[config.scale])
 
-    papers = with_lenders({name: load_paper(available[name]) for name in config.papers}, available)
+    papers = with_setting_owners({name: load_paper(available[name]) for name in config.papers}, available)
     check_artifacts(scale, papers, available, scale_file)
     settings: dict[str, Setting] = {}
     paper_of: dict[str, str] = {}

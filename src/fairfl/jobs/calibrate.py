@@ -67,7 +67,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
             for name, point in grid.items()
         ],
         reported_seeds=len(original(workload, setting).seeds),
-        level=workload.config.verdict.level,
+        level=workload.config.verdict.significance_level,
         files=files,
     ).model_dump(mode="json")
 

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.claims: the claims of the papers, judged on our numbers and on theirs."""
+"""python -m fairfl.jobs.claims: the claims of the papers, checked on our numbers and on theirs."""
 
 from fairfl.jobs import summary
 from fairfl.judgement.rows import csv_text

@@ -20,7 +20,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "reported_part": declared.reported_part,
         "gap_part": declared.gap_part or declared.reported_part,
         "late_evaluations": declared.late_evaluations,
-        "noise_evaluations": workload.config.verdict.late_evaluations,
+        "noise_evaluations": workload.config.verdict.noise_window,
         "runs": [described(run) for run in runs],
         "baseline": [run.id for run in runs if run.variant == baseline],
         "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),

@@ -14,7 +14,7 @@ from fairfl.experiments.strict import yaml_files
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import from_text
 
 PAGES = Path("docs/papers")
@@ -24,14 +24,14 @@ PICTURE = Path("docs/status.svg")
 def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
     given = workload.config
-    everything = with_papers(Config(scale="paper", recorded="only"), yaml_files(root / "papers"))
+    everything = with_papers(Config(scale="full", recorded="only"), yaml_files(root / "papers"))
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
     for key in (*which, "recorded", "tuned", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)
         if (sorted(value) if key == "papers" else value) != wanted:
             raise FairflError(
                 f"config.yaml: {key}: {shown(value)}: what is committed tells of the whole record: it must be "
-                f"{shown(wanted)} (`make reproduction`)"
+                f"{shown(wanted)} (`make report`)"
             )
 
 
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.reproduction", description=__doc__)
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    parser.add_argument("--results", required=True, type=Path, help="results/paper")
+    parser.add_argument("--results", required=True, type=Path, help="results/full")
     args = parser.parse_args(argv)
     workload = load_workload(args.root, from_text(args.config, dict, "--config"))
     check(workload, args.root)
@@ -52,12 +52,12 @@ def main(argv: list[str] | None = None) -> None:
 
     papers = published(workload.papers)
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
-    judged = records(args.results / "claims.csv", "claims", ClaimLine)
+    checked = records(args.results / "claims.csv", "claims", ClaimLine)
     lines = [line for line in every if paper_of(line) in papers]
-    claims = [line for line in judged if paper_of(line) in papers]
+    claims = [line for line in checked if paper_of(line) in papers]
     files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
     for name in own(workload):
-        files[OWN / name / "claims.csv"] = numbers.claims_text(line for line in judged if paper_of(line) == name)
+        files[OWN / name / "claims.csv"] = numbers.claims_text(line for line in checked if paper_of(line) == name)
         for path in sorted((args.results / name).glob("*.csv")):
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():

@@ -42,7 +42,7 @@ def move_back(wanted: Restoration) -> None:
 
 
 def restore(wanted: Restoration, record: Record) -> None:
-    """Leave results and record of a job. Raises FairflError, by name, if the record is damaged or lacks it."""
+    """Leave results and record of a job. Raises FairflError, by name, if stored results are damaged or lack it."""
     entry = next((entry for entry in record.jobs.get(wanted.job, []) if entry.hash == wanted.entry), None)
     if entry is None:
         raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None) -> None:
             known[setting] = Record(setting, args.recorded)
         restore(job, known[setting])
     back = sum(bool(job.kept) for job in wanted)
-    print(f"{len(wanted) - back} jobs of {len(known)} settings from the record, {back} that were kept")
+    print(f"{len(wanted) - back} jobs of {len(known)} settings from stored results, {back} that were kept")
 
 
 if __name__ == "__main__":

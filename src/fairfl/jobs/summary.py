@@ -1,4 +1,4 @@
-"""What comparison, claims, order, beside and page have in common: they read config.yaml and papers/*.yaml."""
+"""What comparison, claims, ranking, side_by_side and page have in common: they read config.yaml and papers/*.yaml."""
 
 import argparse
 from collections.abc import Callable

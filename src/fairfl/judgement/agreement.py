@@ -4,29 +4,29 @@
     |ours - reported| <= the tolerance of its unit                                       close
     otherwise                                                                            differs
 
-A number is inconclusive, whatever the difference, where the first limit is above half of the printed number or, in a
-column of three or more variants, above the range of what the paper prints there: such a limit would let nearly any
-number agree. It is the limit alone that decides, so that a miss is not counted where a hit could not be. A number
-printed as 0 has no half: only its column can speak.
+A number is inconclusive, whatever the difference, where the first tolerance is above half of the printed number or, in
+a column of three or more variants, above the range of what the paper prints there: such a tolerance would let nearly
+any number agree. It is the tolerance alone that decides, so that a miss is not counted where a hit could not be. A
+number printed as 0 has no half: only its column can speak.
 
 n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs
 of the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a
 single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
 variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
-distribution for `verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that
-share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the spread that the paper
-prints beside the number counts too: a standard deviation is pooled with s; one of unknown kind is taken for a standard
-deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of (n - 1) d^2 if the
-paper divides by n - 1, of n d^2 if it divides by n ("population std").
+distribution for `verdict.significance_level` with the degrees of freedom of s: of numbers that are equal but for their
+seeds, that share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the spread that
+the paper prints beside the number counts too: a standard deviation is pooled with s; one of unknown kind is taken for a
+standard deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of (n - 1)
+d^2 if the paper divides by n - 1, of n d^2 if it divides by n ("population std").
 
 Where a number of ours rests on fewer than `ENOUGH` seeds, or on seeds that share one draw of each round's clients (the
 setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
-evaluations (`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to
+evaluations (`verdict.noise_window`, those of its last quarter): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
 alike. Where it is all that is known of s, a number agrees or is inconclusive, for a difference beyond a bound from
 below proves nothing; so it is where nothing is known of what the paper repeated with several seeds. The bound makes
-limits wider: comparison.csv keeps as `strict` the verdict without it, by which such a number agrees if it is printed
-alike, and with the number of seeds that the paper states.
+tolerances wider: comparison.csv keeps as `strict` the verdict without it, by which such a number agrees if it is
+printed alike, and with the number of seeds that the paper states.
 
 Where no seed makes a difference, numbers agree if they are printed alike, and none is inconclusive.
 """
@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.judgement.cells import Cell, Cells, Key
 from fairfl.judgement.units import factor
 from fairfl.metrics.origin import origin
@@ -62,7 +62,7 @@ class Noise:
         """Standard error of the difference of means over so many seeds each, or of one mean."""
         return self.std * math.sqrt(sum(1 / n for n in seeds))
 
-    def surprise(self, level: float) -> float:
+    def half_width(self, level: float) -> float:
         """t s: by how many units one seed may miss, in all but `level` of the cases; 0 where nothing is known."""
         return _quantile(level, self.freedom) * self.std if self.freedom else 0.0
 
@@ -121,7 +121,7 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int, level: float) -> 
     if noise.fixed or noise.freedom >= ENOUGH or not known.freedom:
         return noise
     if paper is not None and paper.spread_kind not in _STANDARD_DEVIATIONS:
-        return noise if noise.surprise(level) >= known.surprise(level) else known
+        return noise if noise.half_width(level) >= known.half_width(level) else known
     squares = known.std**2 * known.freedom + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
     freedom = noise.freedom + known.freedom
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
@@ -162,7 +162,7 @@ def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Nois
     std = math.hypot(late.mean, late.std or 0.0) * factor(late.unit, cell.unit)  # root mean square over the seeds
     alone = math.isnan(noise.std)
     own = Noise(std, cell.seeds * (evaluations - 1), 1, evaluations=evaluations, from_below=alone)
-    return noise if noise.fixed or not std or noise.surprise(level) >= own.surprise(level) else own
+    return noise if noise.fixed or not std or noise.half_width(level) >= own.half_width(level) else own
 
 
 def _pooled(cells: Iterable[Cell]) -> Noise:
@@ -175,13 +175,14 @@ def _pooled(cells: Iterable[Cell]) -> Noise:
     return Noise(math.sqrt(squares / freedom), freedom, variants)
 
 
-def limit(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
+def agreement_tolerance(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
     """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
-    return noise.surprise(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
+    return noise.half_width(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
 
 
-def too_wide(limit: float, reported: float | None, column: Iterable[float | None]) -> bool:
-    """True if nearly any number would agree: `limit` is above half of the printed number, or above the column's range.
+def too_wide(tolerance: float, reported: float | None, column: Iterable[float | None]) -> bool:
+    """True if nearly any number would agree: `tolerance` is above half of the printed number, or above the column's
+    range.
 
     `column`: what the paper prints for the variants of the number's column; fewer than three have no range.
     """
@@ -190,7 +191,7 @@ def too_wide(limit: float, reported: float | None, column: Iterable[float | None
     printed = [value for value in column if value is not None and math.isfinite(value)]
     scales = [abs(reported) / 2] if reported else []
     scales += [max(printed) - min(printed)] if len(printed) >= COLUMN else []
-    return any(limit > scale * (1 + 1e-9) for scale in scales)
+    return any(tolerance > scale * (1 + 1e-9) for scale in scales)
 
 
 @cache
@@ -200,7 +201,7 @@ def _quantile(level: float, freedom: int) -> float:
     return float(stats.t.ppf(1 - level / 2, freedom))
 
 
-def tolerance(reported: float, unit: str, config: Verdict) -> float:
+def closeness_tolerance(reported: float, unit: str, config: VerdictConfig) -> float:
     """The difference that is still close: points of accuracy, or a share of the reported number."""
     if unit in _POINTS:
         return config.close_points * _POINTS[unit]

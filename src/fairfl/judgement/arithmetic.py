@@ -9,7 +9,7 @@ from fairfl.runtime.arithmetic import PARTS, Arithmetic
 _USUAL = {"threads": "1", "backend": "auto"}
 
 
-def said(runs: Iterable[Arithmetic]) -> str:
+def describe_numerics(runs: Iterable[Arithmetic]) -> str:
     """What is to be said of runs in one table: 'threads 1 (9 runs) and 2 (1 run)'; '' if they are alike and usual."""
     found, usual = list(runs), _USUAL | {"torch": version("torch")}
     parts = []

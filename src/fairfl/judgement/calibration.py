@@ -6,9 +6,9 @@ Seeds decide as well. All points run with the same seeds, so their numbers move 
 run. Each draw gives every seed a random weight, which moves the means of all points and targets by the weighted
 deviations of the seeds' runs, as far as other seeds would: t s / sqrt(n), t with n - 1 degrees of freedom. The
 paper's numbers are drawn likewise, with weights of their own and the deviations of the best point. A point is told
-from the best one if that fits better in all but `verdict.level` of the draws. Of the points that are not told from
-the best, the one is chosen that departs from the named choices in the fewest facts, and among these the best. So a
-fact that FedAvg cannot tell stays.
+from the best one if that fits better in all but `verdict.significance_level` of the draws. Of the points that are not
+told from the best, the one is chosen that departs from the named choices in the fewest facts, and among these the best.
+So a fact that FedAvg cannot tell stays.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from fairfl.experiments.reading import laid
+from fairfl.experiments.reading import with_key
 from fairfl.judgement.cells import Cell
 
 DRAWS = 2000
@@ -153,7 +153,7 @@ def yaml_of_choice(made: Mapping[str, Any]) -> str:
     changes = {**made["changes"], "unstated.fitted": _chosen(made)}
     setting: dict[str, Any] = {}
     for key, value in changes.items():
-        setting = laid(setting, key, value)
+        setting = with_key(setting, key, value)
     return yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
 
 

@@ -184,7 +184,7 @@ def client_of(metric: str) -> int:
 def pooled(name: str, reported: Mapping[str, Cells]) -> Cells:
     """A paper's numbers as one of its artifacts takes them: its own first, then those of the paper's others.
 
-    A figure whose numbers are only printed in a table is drawn and judged on that table.
+    A figure whose numbers are only printed in a table is drawn and checked on that table.
     """
     paper = name.partition("_")[0]
     first = sorted(reported, key=lambda other: (other != name, other))

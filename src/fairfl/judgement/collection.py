@@ -213,7 +213,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 def source_of(summary: Summary) -> str:
     """Where the data came from, and of a recorded run with which other code it was computed."""
     other = summary.recorded.shown if summary.recorded else ""
-    return f"{summary.data_source}; recorded with {other}" if other else summary.data_source
+    return f"{summary.data_source}; stored with {other}" if other else summary.data_source
 
 
 def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:

@@ -1,13 +1,13 @@
 """Every number of every table and figure beside the paper's, with a verdict (fairfl.judgement.agreement).
 
-Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran. A run
+Two numbers are only checked if nothing but the seeds differs between the paper's setting and the one that ran. A run
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
-rounds) likewise. Seconds are never judged: they tell of the machine.
+rounds) likewise. Seconds are never checked: they tell of the machine.
 
-A number that could not tell whatever it is, as its limit is too wide or a mere lower bound, is `inconclusive`.
+A number that could not tell whatever it is, as its tolerance is too wide or a mere lower bound, is `inconclusive`.
 
 Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, and
-the rows that a setting names in `fitted`. The other rows are judged as ever.
+the rows that a setting names in `fitted`. The other rows are checked as ever.
 
 How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
@@ -25,11 +25,11 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import (
     UNKNOWN,
     Noise,
+    agreement_tolerance,
     as_stated,
-    limit,
+    closeness_tolerance,
     noise_of,
     pooled_noise,
-    tolerance,
     too_wide,
     with_evaluations,
     with_printed,
@@ -61,7 +61,7 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
     "close": ("near", "≈", "close"),
     "differs": ("bad", "✗", "differs"),
     "inconclusive": ("open", "?", "inconclusive"),
-    "fitted": ("apart", "=", "fitted"),
+    "fitted": ("apart", "=", "used to choose a value, not counted"),
     "not comparable: scale": ("apart", "≠", "other scale"),
     "not comparable: stand-in": ("apart", "≠", "stand-in data"),
     "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
@@ -77,11 +77,11 @@ BY_TARGET = FITTED + "the setting's unstated facts were chosen by this number"
 UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targets alone"
 
 
-def obstacle(workload: Workload, setting: str, metric: str) -> Verdict | None:
+def reason_not_comparable(workload: Workload, setting: str, metric: str) -> Verdict | None:
     """Why a number of this setting cannot be held against the paper's; None if it can.
 
     A stand-in is another data set, named by a scale. A lossy copy or a part of the paper's own data set is none: it is
-    judged, and its source stands under every artifact.
+    checked, and its source stands under every artifact.
     """
     if origin(metric) == "timed":
         return "not comparable: hardware"
@@ -104,13 +104,13 @@ def verdict(
     here: Cell | None,
     blocked: Verdict | None,
     apart: float | None,
-    limits: tuple[float, float],
+    tolerances: tuple[float, float],
     wide: bool = False,
     from_below: bool = False,
 ) -> Verdict:
-    """The verdict on one number: `apart` is the difference, `limits` are those of `agrees` and `close`.
+    """The verdict on one number: `apart` is the difference, `tolerances` are those of `agrees` and `close`.
 
-    `wide`: nearly any number would be within the first limit; `from_below`: it is no more than a lower bound.
+    `wide`: nearly any number would be within the first tolerance; `from_below`: it is no more than a lower bound.
     """
     if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
@@ -124,7 +124,7 @@ def verdict(
         return "agrees" if here.mean is None else "differs"
     if apart is None:  # one of them is infinite
         return "agrees" if paper.mean == here.mean else "differs"
-    agrees, close = (abs(apart) <= limit * (1 + 1e-9) for limit in limits)  # the last bits must not decide
+    agrees, close = (abs(apart) <= tolerance * (1 + 1e-9) for tolerance in tolerances)  # the last bits must not decide
     if wide or (from_below and not agrees):
         return "inconclusive"
     return "agrees" if agrees else "close" if close else "differs"
@@ -173,23 +173,25 @@ class _Table:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
         distance = difference(paper, here)
         seeds, stated = len(original(self.workload, setting).seeds), original(self.workload, setting).stated_seeds
-        key, level = key_of(setting, variant, metric), self.workload.config.verdict.level
+        key, level = key_of(setting, variant, metric), self.workload.config.verdict.significance_level
         own = noise_of(key, here, self.pooled)
         noise = with_evaluations(with_printed(own, paper, seeds, level), key, self.here, level)
         strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds, level)
         pairs, within = repeats(key, paper, self.here, self.pooled, seeds, level)
-        hindrance, fit = obstacle(self.workload, setting, metric), self.fit(setting, variant, metric)
+        hindrance, fit = reason_not_comparable(self.workload, setting, metric), self.fit(setting, variant, metric)
 
-        def judged(noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
-            """The verdict, and the limit of `agrees`."""
-            limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
-            wide = noise.surprise(level) > 0 and too_wide(limits[0], paper_or_none.mean, self.column(setting, metric))
-            found = verdict(paper, here, hindrance, distance, limits, wide, from_below)
+        def checked(noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
+            """The verdict, and the tolerance of `agrees`."""
+            tolerances = self.tolerances(paper_or_none, here_or_none, units[0], metric, noise, seeds)
+            wide = noise.half_width(level) > 0 and too_wide(
+                tolerances[0], paper_or_none.mean, self.column(setting, metric)
+            )
+            found = verdict(paper, here, hindrance, distance, tolerances, wide, from_below)
             tried = ("agrees", "close", "differs", "inconclusive")
-            return ("fitted" if fit.startswith(FITTED) and found in tried else found), limits[0]
+            return ("fitted" if fit.startswith(FITTED) and found in tried else found), tolerances[0]
 
         unrepeated = noise is UNKNOWN and seeds > 1  # the paper's number has a noise, and nothing is known of it
-        word, largest = judged(noise, seeds, noise.from_below or unrepeated)
+        word, largest = checked(noise, seeds, noise.from_below or unrepeated)
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
@@ -206,12 +208,12 @@ class _Table:
             reported_seeds=seeds if paper and paper.mean is not None else 0,
             difference=distance,
             seed_std=None if math.isnan(noise.std) else noise.std,
-            limit=largest,
-            limit_source=noise.source,
+            tolerance=largest,
+            tolerance_source=noise.source,
             verdict=word,
-            strict=judged(strictly, stated or seeds, False)[0],
-            pairs=pairs,
-            pairs_within=within,
+            verdict_strict=checked(strictly, stated or seeds, False)[0],
+            seed_pairs=pairs,
+            seed_pairs_within=within,
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
             reported_note=paper_or_none.note,
@@ -244,14 +246,16 @@ class _Table:
             return ""
         return BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
 
-    def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
+    def tolerances(
+        self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int
+    ) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""
         if paper.mean is None:
             return 0.0, 0.0
         config = self.workload.config.verdict
         rounding = half_unit(paper.mean, unit, digits_of(self.workload.papers[self.paper].metrics)(metric))
-        agrees = limit(noise, here.seeds or 1, seeds, rounding, config.level)
-        return agrees, tolerance(paper.mean, unit, config)
+        agrees = agreement_tolerance(noise, here.seeds or 1, seeds, rounding, config.significance_level)
+        return agrees, closeness_tolerance(paper.mean, unit, config)
 
 
 # Why there is no number of ours, by where it would come from.

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import fmean
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import as_stated, limit, printed_noise, tolerance
+from fairfl.judgement.agreement import agreement_tolerance, as_stated, closeness_tolerance, printed_noise
 from fairfl.judgement.cells import Cell, Cells, Key, by_seed, digits_of, key_of
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import half_unit
@@ -66,7 +66,7 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
 
 
 @dataclass(frozen=True)
-class Itself:
+class SelfConsistency:
     """How far a paper agrees with itself, by the rule of the verdicts, pair by pair."""
 
     reprints: int = 0  # pairs of numbers of the same runs, in several tables
@@ -77,12 +77,12 @@ class Itself:
     alike_strict: int = 0  # likewise with as many seeds as the paper's text states
 
 
-def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict) -> Itself:
+def self_consistency(name: str, paper: Paper, tables: Mapping[str, Cells], config: VerdictConfig) -> SelfConsistency:
     """`tables` are the paper's numbers by artifact ('fedeba_table2')."""
     places: dict[Key, list[Cell]] = {}
     for key, artifact in paper.artifacts.items():
         for place, cell in tables[f"{name}_{key}"].cells.items() if f"{name}_{key}" in tables else ():
-            if cell.mean is not None and not artifact.ours:
+            if cell.mean is not None and artifact.in_paper:
                 places.setdefault(place, []).append(cell)
 
     def near(setting: str, metric: str, pair: tuple[Cell, Cell], strict: bool = False) -> bool:
@@ -93,17 +93,20 @@ def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict
         larger = max(abs(one.mean), abs(other.mean))
         rounding = 2 * half_unit(larger, one.unit, digits_of(paper.metrics)(metric))
         noise = printed_noise((one, other), seeds)
-        allowed = max(limit(noise, seeds, seeds, rounding, config.level), tolerance(larger, one.unit, config))
+        allowed = max(
+            agreement_tolerance(noise, seeds, seeds, rounding, config.significance_level),
+            closeness_tolerance(larger, one.unit, config),
+        )
         return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
 
     twice = [(s, metric, pair) for (s, _, metric), cells in places.items() for pair in combinations(cells, 2)]
     other = [(setting, metric, pair) for setting, metric, pair in twice if pair[0].mean != pair[1].mean]
     alike = []
-    for group in paper.alike:
+    for group in paper.equivalent_rows:
         for metric in dict.fromkeys(metric for setting, _, metric in places if setting == group.setting):
             keys = [key_of(group.setting, row.variant, metric) for row in group.rows]
             cells = [places[key][0] for key in keys if key in places]
             alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]
     agree = [sum(near(*one) for one in pairs) for pairs in (other, alike)]
     strict = sum(near(*one, strict=True) for one in alike)
-    return Itself(len(twice), len(other), agree[0], len(alike), agree[1], strict)
+    return SelfConsistency(len(twice), len(other), agree[0], len(alike), agree[1], strict)

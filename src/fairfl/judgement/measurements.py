@@ -1,10 +1,10 @@
-"""What counts: which numbers can be compared, which are judged, and how many agree.
+"""What counts: which published numbers, which were checked, and how many agree.
 
 README, docs/papers/, the page, the plan and the last words of a run all count here. A *measurement* is a number
 of the same runs and metric with one printed value: however many tables and figures print it, it counts once, with the
 verdict that it has where it is printed first; its places are *cells*. `inconclusive` ones are counted apart: they are
-in no share. Left out are other readings of a paper (`ours`), experiments that a scale, a stand-in or other hardware has
-changed, numbers that something was fitted to, and those that the paper contradicts itself on.
+in no share. Left out are other interpretations of a paper (`in_paper: false`), experiments that a scale, a stand-in or
+other hardware has changed, numbers that something was fitted to, and those that the paper contradicts itself on.
 """
 
 from collections import Counter
@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import tolerance
+from fairfl.judgement.agreement import closeness_tolerance
 from fairfl.judgement.cells import Cell, key_of
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.comparison import FITTED, verdict
@@ -24,9 +24,9 @@ from fairfl.metrics.origin import origin
 if TYPE_CHECKING:
     from fairfl.experiments.paper import Paper
 
-JUDGED = ("agrees", "close", "differs", "diverged")
+CONCLUSIVE = ("agrees", "close", "differs", "diverged")
 INCONCLUSIVE = "inconclusive"
-RAN = (*JUDGED, INCONCLUSIVE)  # compared with the paper's, whether or not that tells anything
+CHECKED = (*CONCLUSIVE, INCONCLUSIVE)  # compared with the paper's, whether or not that is informative
 DIFFER = ("differs", "diverged")
 
 Measurement = tuple[str, Variant, str, float | None]  # setting, variant, metric, the printed value
@@ -37,30 +37,30 @@ class Count:
     """How the measurements of some lines came out."""
 
     verdicts: Counter[str]
-    strict: int  # judged ones that agree or are close by the verdict `strict`, which has no wider limits
+    strict: int  # conclusive ones that agree or are close by `verdict_strict`, which has no wider tolerances
     cells: int  # places in tables and figures of those that ran
     one_seed: int  # of these and the inconclusive ones, those that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
     pairs: int = 0  # of a first seed and another (fairfl.judgement.repeats)
-    pairs_within: int = 0  # of these, within the noise that the first alone is judged with
+    pairs_within: int = 0  # of these, within the noise that the first alone is checked with
 
     @property
-    def compared(self) -> int:
-        """Those that can be compared, run or not."""
+    def published(self) -> int:
+        """Published numbers that count, run or not."""
         return self.verdicts.total()
 
     @property
-    def judged(self) -> int:
-        return sum(self.verdicts[verdict] for verdict in JUDGED)
+    def conclusive(self) -> int:
+        return sum(self.verdicts[verdict] for verdict in CONCLUSIVE)
 
     @property
     def inconclusive(self) -> int:
         return self.verdicts[INCONCLUSIVE]
 
     @property
-    def ran(self) -> int:
-        """Those that were compared, judged or inconclusive."""
-        return self.judged + self.inconclusive
+    def checked(self) -> int:
+        """Those that ran at full scale: conclusive or not."""
+        return self.conclusive + self.inconclusive
 
     @property
     def agree(self) -> int:
@@ -82,23 +82,23 @@ def measurement(line: ComparisonLine) -> Measurement:
 
 
 def comparable(line: ComparisonLine) -> bool:
-    """True if the number is judged, or would be once it has run."""
+    """True if the number is checked, or would be once it has run."""
     if line.verdict != "not run":
-        return line.verdict in RAN
+        return line.verdict in CHECKED
     changes = filter(None, line.changed_by_scale.split("; "))  # the record has no such column
     replaced = "stand-in for" in line.data or changed_keys(changes)
     fitted = any(note.startswith(FITTED) for note in line.note.split("; "))
     return not (replaced or fitted) and origin(line.metric) != "timed"
 
 
-def by_limit_alone(line: ComparisonLine) -> ComparisonLine:
-    """An inconclusive number as it would be judged if every limit could tell; any other as it is."""
+def by_tolerance_alone(line: ComparisonLine) -> ComparisonLine:
+    """An inconclusive number as it would be checked if every tolerance could tell; any other as it is."""
     if line.verdict != INCONCLUSIVE:
         return line
-    assert line.reported is not None and line.limit is not None
+    assert line.reported is not None and line.tolerance is not None
     numbers = Cell(line.reported), Cell(line.ours)
-    limits = line.limit, tolerance(line.reported, line.unit, Verdict())
-    return replace(line, verdict=verdict(*numbers, None, line.difference, limits))
+    tolerances = line.tolerance, closeness_tolerance(line.reported, line.unit, VerdictConfig())
+    return replace(line, verdict=verdict(*numbers, None, line.difference, tolerances))
 
 
 def measurements(
@@ -115,17 +115,17 @@ def measurements(
 def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count:
     """Of rows of comparison.csv, of this run or of the record."""
     found = measurements(lines, other)
-    ran = [places for places in found.values() if places[0].verdict in RAN]
-    judged = [places for places in ran if places[0].verdict != INCONCLUSIVE]
+    ran = [places for places in found.values() if places[0].verdict in CHECKED]
+    conclusive = [places for places in ran if places[0].verdict != INCONCLUSIVE]
     fewer = [places[0].seeds for places in ran if places[0].fewer_seeds]
     return Count(
         verdicts=Counter(places[0].verdict for places in found.values()),
-        strict=sum(places[0].strict in ("agrees", "close") for places in judged),
+        strict=sum(places[0].verdict_strict in ("agrees", "close") for places in conclusive),
         cells=sum(map(len, ran)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),
-        pairs=sum(places[0].pairs for places in ran),
-        pairs_within=sum(places[0].pairs_within for places in ran),
+        pairs=sum(places[0].seed_pairs for places in ran),
+        pairs_within=sum(places[0].seed_pairs_within for places in ran),
     )
 
 
@@ -151,8 +151,8 @@ class ClaimCount:
     statuses: Counter[str]
 
     @property
-    def judged(self) -> int:
-        return sum(self.statuses[status] for status in ("holds", "within noise", "fails"))
+    def checked(self) -> int:
+        return sum(self.statuses[status] for status in ("supported", "inconclusive", "refuted"))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]
     """Artifacts that count in no sum of the papers: other readings of them, and experiments of one's own."""
     every = [(paper, f"{name}_{key}", one) for name, paper in papers.items() for key, one in paper.artifacts.items()]
     own = {name for paper, name, _ in every if paper.sources == "own"}
-    return {name for _, name, artifact in every if artifact.ours} - own, own
+    return {name for _, name, artifact in every if not artifact.in_paper} - own, own
 
 
 def totals(lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers: Mapping[str, "Paper"]) -> Totals:
@@ -182,4 +182,4 @@ def totals(lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers:
 
 def count_claims(claims: Iterable[ClaimLine], other: Collection[str] = ()) -> ClaimCount:
     """Of rows of claims.csv, but for those of `other` artifacts."""
-    return ClaimCount(Counter(claim.here for claim in claims if claim.artifact not in other))
+    return ClaimCount(Counter(claim.status for claim in claims if claim.artifact not in other))

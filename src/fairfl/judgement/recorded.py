@@ -1,4 +1,4 @@
-"""What the record says at the papers' own scale, in small files that are committed beside it.
+"""What the record says at full scale, in small files that are committed beside it.
 
 `python -m fairfl.jobs.reproduction` writes them; docs/papers/ is made from them alone, and the page of another
 scale shows them beside its own numbers.
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.measurements import RAN, comparable
+from fairfl.judgement.measurements import CHECKED, comparable
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text, records
 from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, SCALE
@@ -22,16 +22,16 @@ DIFFERENCES = FOLDER / "differences.csv"
 # Columns of comparison.csv and claims.csv that stay equal when code changes, but no number does.
 NUMBERS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "reported", "reported_spread",
-    "reported_seeds", "ours", "ours_std", "ours_by_seed", "seeds", "difference", "seed_std", "limit", "verdict",
-    "strict", "pairs", "pairs_within", "contradiction",
+    "reported_seeds", "ours", "ours_std", "ours_by_seed", "seeds", "difference", "seed_std", "tolerance", "verdict",
+    "verdict_strict", "seed_pairs", "seed_pairs_within", "contradiction",
 )  # fmt: skip
-JUDGED_CLAIMS = ("artifact", "claim", "here", "share", "reported")
+CLAIM_COLUMNS = ("artifact", "claim", "status", "share_of_resamples", "status_in_paper")
 
 Place = tuple[str, str, str, str, str]
 
 
 def comparison_text(lines: Iterable[ComparisonLine]) -> str:
-    """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale.
+    """results/recorded/comparison.csv from the rows of comparison.csv at full scale.
 
     Fitted numbers are there to be seen, and count nowhere.
     """
@@ -45,8 +45,8 @@ def differences_text(lines: Iterable[ComparisonLine]) -> str:
 
 
 def claims_text(lines: Iterable[ClaimLine]) -> str:
-    """results/recorded/claims.csv from the rows of claims.csv at the papers' own scale."""
-    return csv_text(_by_paper(lines), ClaimLine, JUDGED_CLAIMS)
+    """results/recorded/claims.csv from the rows of claims.csv at full scale."""
+    return csv_text(_by_paper(lines), ClaimLine, CLAIM_COLUMNS)
 
 
 def _by_paper(lines: Iterable[Line]) -> list[Line]:
@@ -61,10 +61,10 @@ def recorded_numbers(root: Path) -> list[ComparisonLine]:
 
 def recorded_claims(root: Path) -> list[ClaimLine]:
     """Raises FairflError if the file is not there, or damaged."""
-    return records(root / CLAIMS, "reproduction", ClaimLine, JUDGED_CLAIMS)
+    return records(root / CLAIMS, "reproduction", ClaimLine, CLAIM_COLUMNS)
 
 
-def beside_record(workload: Workload, root: Path) -> Path | None:
+def stored_comparison(workload: Workload, root: Path) -> Path | None:
     """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded.
 
     Raises FairflError if it is not as it was recorded.
@@ -77,15 +77,15 @@ def beside_record(workload: Workload, root: Path) -> Path | None:
 
 
 def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], ClaimLine]:
-    """The claims that the record has, by artifact and id; {} where `beside_record` has no numbers either."""
-    if beside_record(workload, root) is None or not (root / CLAIMS).is_file():
+    """The claims that the record has, by artifact and id; {} where `stored_comparison` has no numbers either."""
+    if stored_comparison(workload, root) is None or not (root / CLAIMS).is_file():
         return {}
     return {(line.artifact, line.claim): line for line in recorded_claims(root)}
 
 
-def numbers_beside(workload: Workload, root: Path) -> list[ComparisonLine]:
-    """What the record has of the selected artifacts and settings; [] where `beside_record` has nothing."""
-    if beside_record(workload, root) is None:
+def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
+    """What the record has of the selected artifacts and settings; [] where `stored_comparison` has nothing."""
+    if stored_comparison(workload, root) is None:
         return []
     known = {(name, setting) for name, (_, _, artifact) in workload.artifacts.items() for setting in artifact.settings}
     return [line for line in recorded_numbers(root) if (line.artifact, line.setting) in known]
@@ -93,4 +93,4 @@ def numbers_beside(workload: Workload, root: Path) -> list[ComparisonLine]:
 
 def ran_by_place(lines: Iterable[ComparisonLine]) -> dict[Place, ComparisonLine]:
     """Those that were compared with the paper's, by what they are about."""
-    return {line.place: line for line in lines if line.verdict in RAN}
+    return {line.place: line for line in lines if line.verdict in CHECKED}

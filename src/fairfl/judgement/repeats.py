@@ -1,17 +1,17 @@
-"""Do our own runs agree with each other? A number's first seed, judged as if it were alone, against each other seed.
+"""Do our own runs agree with each other? A number's first seed, checked as if it were alone, against each other seed.
 
     |x_1 - x_j| <= t s sqrt(2)        within the noise, j = 2 ... n
 
-s is what a number of one seed is judged with (`fairfl.judgement.agreement`): from the variants of the setting with
+s is what a number of one seed is checked with (`fairfl.judgement.agreement`): from the variants of the setting with
 several seeds, but for this one, with the spread that the paper prints, and not below that of the last evaluations of
-seed 1. If limits are right, all but `verdict.level` of the pairs are within. Seeds that share one draw of each round's
-clients are no repetitions: they lie nearer together than runs of another draw would.
+seed 1. If tolerances are right, all but `verdict.significance_level` of the pairs are within. Seeds that share one draw
+of each round's clients are no repetitions: they lie nearer together than runs of another draw would.
 """
 
 import math
 from collections.abc import Mapping
 
-from fairfl.judgement.agreement import UNKNOWN, Noise, limit, with_evaluations, with_printed
+from fairfl.judgement.agreement import UNKNOWN, Noise, agreement_tolerance, with_evaluations, with_printed
 from fairfl.judgement.cells import Cell, Cells, Key
 
 
@@ -40,7 +40,7 @@ def repeats(
     noise = with_evaluations(noise, key, Cells(alone), level)
     if not noise.freedom:
         return 0, 0
-    allowed = limit(noise, 1, 1, 0.0, level) * (1 + 1e-9)
+    allowed = agreement_tolerance(noise, 1, 1, 0.0, level) * (1 + 1e-9)
     return len(others), sum(abs(value - other) <= allowed for _, other in others)
 
 

@@ -1,4 +1,4 @@
-"""The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or judge."""
+"""The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or check."""
 
 import contextlib
 import math

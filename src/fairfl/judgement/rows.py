@@ -53,12 +53,12 @@ class ComparisonLine:
     reported_seeds: int
     difference: float | None
     seed_std: float | None  # None: not known
-    limit: float | None
-    limit_source: str = ""
+    tolerance: float | None
+    tolerance_source: str = ""
     verdict: Verdict
-    strict: Verdict
-    pairs: int  # of our first seed and another; of these, within the noise that the first alone is judged with
-    pairs_within: int
+    verdict_strict: Verdict
+    seed_pairs: int  # of our first seed and another; of these, within the noise that the first alone is checked with
+    seed_pairs_within: int
     provenance: str = ""
     note: str = ""
     reported_note: str = ""
@@ -93,14 +93,14 @@ class ClaimLine:
     setting: str = ""
     text: str = ""
     expr: str = ""
-    here: str
-    hint: str = ""
-    share: str
-    left: str = ""
-    right: str = ""
+    status: str
+    status_at_this_scale: str = ""
+    share_of_resamples: str
+    lhs: str = ""
+    rhs: str = ""
     reason: str = ""
-    reported: Literal["holds", "fails", "untestable"]
-    reported_expected: Literal["holds", "fails", "untestable", ""] = ""
+    status_in_paper: Literal["supported", "refuted", "not testable from printed numbers"]
+    expected_in_paper: Literal["supported", "refuted", "not testable from printed numbers", ""] = ""
     basis: str = ""
 
 

@@ -33,7 +33,7 @@ _WORDS = {
 _SIGNIFICANT = ("", "seconds")
 
 
-def in_words(unit: str) -> str:
+def unit_words(unit: str) -> str:
     """A unit as people read it, such as 'percent²'; '' for a mere number."""
     return _WORDS.get(unit, unit)
 

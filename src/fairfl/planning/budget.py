@@ -1,4 +1,4 @@
-"""The runs with the most judged numbers per hour, as many as a budget of hours has room for.
+"""The runs with the most checked numbers per hour, as many as a budget of hours has room for.
 
 Runs are taken one after the other, always the one that tells most per hour of what it needs and nobody has computed
 yet: itself, local optima and surrogates that its losses are held against, a run that must come first, the baseline that
@@ -47,7 +47,7 @@ class Candidate:
 
     name: str  # of its training job
     jobs: frozenset[str]
-    tells: int  # numbers that the run itself would judge
+    new_verdicts: int  # numbers that the run itself would check
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Pick:
     name: str
     jobs: tuple[str, ...]  # those that no earlier one has paid
     hours: float
-    tells: int  # with the other runs among the jobs
+    new_verdicts: int  # with the other runs among the jobs
 
 
 def greedy(
@@ -68,7 +68,7 @@ def greedy(
     `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
     """
     waiting = {candidate.name: candidate for candidate in sorted(candidates, key=lambda candidate: candidate.name)}
-    tells = {name: candidate.tells for name, candidate in waiting.items()}
+    tells = {name: candidate.new_verdicts for name, candidate in waiting.items()}
     done, left = set(paid), budget
     picks: list[Pick] = []
     offers: dict[str, Pick] = {}
@@ -78,10 +78,10 @@ def greedy(
                 jobs = sorted(candidate.jobs - done)
                 cost = math.fsum(hours[job] for job in jobs)
                 offers[name] = Pick(name, tuple(jobs), cost, sum(tells.get(job, 0) for job in jobs))
-        fitting = [offer for offer in offers.values() if offer.tells and offer.hours <= left]
+        fitting = [offer for offer in offers.values() if offer.new_verdicts and offer.hours <= left]
         if not fitting:
             return picks
-        best = min(fitting, key=lambda offer: (-offer.tells / max(offer.hours, 1e-12), offer.hours, offer.name))
+        best = min(fitting, key=lambda offer: (-offer.new_verdicts / max(offer.hours, 1e-12), offer.hours, offer.name))
         picks.append(best)
         done.update(best.jobs)
         left = budget - math.fsum(pick.hours for pick in picks)
@@ -126,7 +126,7 @@ class Planner:
 
     # -- what a run needs -------------------------------------------------------------------------
     def needed(self, run: Run) -> list[Job]:
-        """All jobs that must run before the run's numbers can be judged, itself among them; none if it is done."""
+        """All jobs that must run before the run's numbers can be checked, itself among them; none if it is done."""
         if self.done(self.job(run).name):
             return []
         targets_of_run = [f"train/{run.id}", *self.references(run)]
@@ -155,7 +155,7 @@ class Planner:
                 self._sources[key] = data.source(self.workload, key)
         return data.farthest(self._sources[key] for key in keys)
 
-    def obstacle(self, run: Run) -> Obstacle | None:
+    def reason_not_runnable(self, run: Run) -> Obstacle | None:
         """Why a run cannot be computed here as it is; None if it can."""
         source = self.source(run)
         if source == "missing" or (source == "download" and not self.workload.config.budget_downloads):
@@ -195,7 +195,7 @@ class Planner:
             waiting = [run for run in runs if not self.done(self.job(run).name)]
             if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
                 continue
-            if (obstacle := self.obstacle(waiting[0])) is None:
+            if (obstacle := self.reason_not_runnable(waiting[0])) is None:
                 found.append(Candidate(self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])))
             elif not seeds:
                 self._left_out[place] = obstacle
@@ -220,7 +220,7 @@ class Planner:
         """Numbers by setting and variant that might have another verdict if there were more seeds."""
         found: dict[tuple[str, Variant], int] = {}
         for line in self.compared:
-            if hangs_on_noise(line):
+            if may_change_with_more_seeds(line):
                 place = line.setting, line.variant
                 found[place] = found.get(place, 0) + 1
         return found
@@ -248,14 +248,14 @@ class Planner:
 
     def _at_hand(self, partition: Job) -> bool:
         jobs = (job for job in self.graph.below([partition.name], self.rerun.is_leaf) if not self.done(job.name))
-        return all(job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "here" for job in jobs)
+        return all(job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "local" for job in jobs)
 
 
-def hangs_on_noise(line: ComparisonLine) -> bool:
+def may_change_with_more_seeds(line: ComparisonLine) -> bool:
     """True if a line of comparison.csv might have another verdict with one seed more.
 
-    It is inconclusive: with more seeds its limit is narrower, and no mere lower bound. Or it does not agree, but
-    nothing is known of its noise, or it misses the limit by no more than one seed scatters.
+    It is inconclusive: with more seeds its tolerance is narrower, and no mere lower bound. Or it does not agree, but
+    nothing is known of its noise, or it misses the tolerance by no more than one seed scatters.
     """
     if line.verdict not in ("close", "differs", INCONCLUSIVE) or line.difference is None:
         return False
@@ -263,15 +263,15 @@ def hangs_on_noise(line: ComparisonLine) -> bool:
         return True
     if line.seed_std is None:
         return True
-    return abs(line.difference) <= (line.limit or 0.0) + line.seed_std
+    return abs(line.difference) <= (line.tolerance or 0.0) + line.seed_std
 
 
-def in_words(planner: Planner, picks: list[Pick], budget: float) -> str:
+def describe_picks(planner: Planner, picks: list[Pick], budget: float) -> str:
     """What a budget buys."""
-    hours, told = math.fsum(pick.hours for pick in picks), sum(pick.tells for pick in picks)
+    hours, told = math.fsum(pick.hours for pick in picks), sum(pick.new_verdicts for pick in picks)
     trainings = sum(job.startswith("train/") for pick in picks for job in pick.jobs)
     unit = "GPU-hours" if planner.costs.on == "gpu_hours" else "core-hours"
-    buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which judge {told} numbers"
+    buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which check {told} numbers"
     return "; ".join(filter(None, (f"budget of {budget:g} {unit}: {buys}", planner.left_out())))
 
 
@@ -285,7 +285,7 @@ def main(argv: list[str] | None = None) -> None:
     budget = load_workload(args.root, config).config.budget or 0.0
     planner = Planner(snakemake.parsed(args.root, config | {"budget": None})["graph"], args.root)
     picks = planner.select(budget)
-    print(in_words(planner, picks, budget), file=sys.stderr)
+    print(describe_picks(planner, picks, budget), file=sys.stderr)
     print(json.dumps(sorted(planner.available(picks))))
 
 

@@ -20,7 +20,7 @@ from fairfl.planning.reference import reference
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 
-Source = Literal["here", "download", "missing"]
+Source = Literal["local", "download", "unavailable"]
 PREPARED = Path("results/data")
 
 
@@ -113,8 +113,8 @@ def source(workload: Workload, key: str) -> Source:
 
 def farthest(sources: Iterable[Source]) -> Source:
     """Of several."""
-    order: tuple[Source, ...] = ("here", "download", "missing")
-    return max(sources, key=order.index, default="here")
+    order: tuple[Source, ...] = ("local", "download", "unavailable")
+    return max(sources, key=order.index, default="local")
 
 
 def _source(file: RemoteFile, name: str, config: Config) -> Source:
@@ -126,9 +126,9 @@ def _source(file: RemoteFile, name: str, config: Config) -> Source:
     folders = [config.data_folder, *(mirror for mirror in config.mirrors if urlsplit(mirror).scheme not in _REMOTE)]
     places = [Path(folder.removeprefix("file://")).expanduser() for folder in folders]
     if any((place / form.relative(name)).is_file() for form in forms for place in places):
-        return "here"
+        return "local"
     remote = any(form.urls for form in forms) or len(places) <= len(config.mirrors)
-    return "download" if remote and not config.offline else "missing"
+    return "download" if remote and not config.offline else "unavailable"
 
 
 _REMOTE = ("http", "https")

@@ -16,7 +16,7 @@ from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.judgement.rows import csv_text
 from fairfl.planning import own_data, targets
-from fairfl.planning.budget import Pick, Planner, in_words
+from fairfl.planning.budget import Pick, Planner, describe_picks
 from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
 from fairfl.runtime import atomic, cli
@@ -41,7 +41,7 @@ class SettingLine:
     setting: str
     paper: str
     data: str
-    files: str  # here, download or missing: where the raw data are that still have to be prepared
+    data_location: str  # local, download or unavailable: where the raw data are that still have to be prepared
     runs: int
     finished: int
     recorded: int
@@ -50,10 +50,10 @@ class SettingLine:
     gpu_hours: str
     core_hours_one_seed: str
     gpu_hours_one_seed: str
-    known: str  # how most of the hours are known: measured, estimated
+    estimate_basis: str  # how most of the hours are known: measured, estimated
     memory_mib: int  # of one job
     disk_mib: str
-    numbers: int  # reported ones that its runs judge
+    numbers: int  # reported ones that its runs check
     numbers_done: int  # those of variants that have finished or are recorded
     numbers_without_runs: int
     claims: int  # that speak of the setting
@@ -64,7 +64,7 @@ class SettingLine:
 
 def setting_lines(planner: Planner, picks: list[Pick]) -> list[SettingLine]:
     """In the order of the workload; settings without runs are left out."""
-    claims = targets.decidable_claims(planner.workload)
+    claims = targets.checkable_claims(planner.workload)
     return [_line(planner, setting, picks, claims[setting]) for setting in planner.workload.variants]
 
 
@@ -85,7 +85,7 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         setting=setting,
         paper=workload.paper_of[setting],
         data=workload.settings[setting].data.label,
-        files=planner.source(waiting[0]) if waiting else "here",
+        data_location=planner.source(waiting[0]) if waiting else "local",
         runs=len(runs),
         finished=len(done) - len(recorded),
         recorded=len(recorded),
@@ -94,7 +94,7 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         gpu_hours=_hours(costs.values(), "gpu_hours"),
         core_hours_one_seed=_hours((costs[job] for job in one_seed), "core_hours"),
         gpu_hours_one_seed=_hours((costs[job] for job in one_seed), "gpu_hours"),
-        known=_mostly(list(costs.values())),
+        estimate_basis=_mostly(list(costs.values())),
         memory_mib=round(max((cost.memory_mib for cost in costs.values()), default=0)),
         disk_mib=f"{sum(cost.disk_mib for cost in costs.values()):.3g}",
         numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
@@ -103,7 +103,7 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         claims=claims,
         budget_runs=sum(job.startswith("train/") for pick in own for job in pick.jobs),
         budget_hours=f"{math.fsum(pick.hours for pick in own):.3g}",
-        budget_numbers=sum(pick.tells for pick in own),
+        budget_numbers=sum(pick.new_verdicts for pick in own),
     )
 
 
@@ -130,18 +130,18 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    told, claims = planner.numbers, targets.decidable_claims(planner.workload)
+    told, claims = planner.numbers, targets.checkable_claims(planner.workload)
     done = total("numbers_done") + sum(many for (_, job), many in told.of_jobs.items() if not job or planner.done(job))
     never = told.unselected.total()
     text = [
-        f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} recorded, "
+        f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
         *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"), jobs)),
-        f"tells: of {told.compared:,} numbers that can be compared {done:,.0f} are checked by what is done, "
+        f"tells: of {told.published:,} published numbers {done:,.0f} are checked by what is done, "
         + (f"{planner.inconclusive:,} of them inconclusive without more seeds, " if planner.inconclusive else "")
-        + f"{told.compared - never - done:,.0f} wait for missing runs"
+        + f"{told.published - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
-        + f"; claims that can be decided: {claims['']}"
+        + f"; claims that can be checked: {claims['']}"
         + (f", and {claims['own']} of experiments of one's own" if claims["own"] else ""),
     ]
     telling = sorted(
@@ -152,7 +152,7 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
     if telling[SETTINGS:]:
         text.append(f"  and {len(telling) - SETTINGS} more settings")
     if budget is not None:
-        text.append(in_words(planner, picks, budget))
+        text.append(describe_picks(planner, picks, budget))
     elif best := planner.select(math.inf):
         text.append(_worth(planner, best))
     elif left_out := planner.left_out():
@@ -162,11 +162,11 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
 
 def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, disk: float, jobs: int) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
-    missing = [row for row in rows if row.known]
+    missing = [row for row in rows if row.estimate_basis]
     if not missing:
         return []
     cores, device = _cores(), reference()["gpu"]
-    known = {row.known for row in missing}
+    known = {row.estimate_basis for row in missing}
     how = {"measured": "measured", "estimated": "estimated from samples, rounds and the operations of the models"}
     beside = (STARTING + JOB * jobs / cores) / 3600
     text = [
@@ -177,9 +177,9 @@ def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, di
         f"{max(row.memory_mib for row in missing):,} MiB of memory a job",
         f"   hours are {', or '.join(words for key, words in how.items() if key in known) or 'unknown'}",
     ]
-    if unknown := [row.setting for row in missing if row.known == "unknown"]:
+    if unknown := [row.setting for row in missing if row.estimate_basis == "unknown"]:
         text.append(f"   of {', '.join(unknown)} some hours are unknown and count nothing")
-    if gone := [row.setting for row in missing if row.files == "missing"]:
+    if gone := [row.setting for row in missing if row.data_location == "unavailable"]:
         text.append(f"   raw data are neither here nor may they be downloaded: {', '.join(gone)}")
     return text
 
@@ -203,9 +203,9 @@ def _worth(planner: Planner, picks: list[Pick]) -> str:
     for pick in picks:
         while steps and hours + pick.hours > steps[0]:
             parts.append(f"{told:,} after {steps.pop(0)}")
-        hours, told = hours + pick.hours, told + pick.tells
+        hours, told = hours + pick.hours, told + pick.new_verdicts
     parts.append(f"{told:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
-    worth = f"numbers judged by {unit}, the most telling runs first, of what can run here: {', '.join(parts)}"
+    worth = f"numbers checked by {unit}, the most informative runs first, of what can run here: {', '.join(parts)}"
     return "\n   ".join(filter(None, (worth, planner.left_out())))
 
 
@@ -217,8 +217,8 @@ def _table(rows: list[SettingLine]) -> list[str]:
             f"{row.numbers - row.numbers_done:>9,}",
             row.setting,
             f"{row.missing:,} of {row.runs:,}",
-            in_time(float(row.core_hours)) if row.known != "unknown" else "unknown",
-            row.files,
+            in_time(float(row.core_hours)) if row.estimate_basis != "unknown" else "unknown",
+            row.data_location,
         )
         for row in rows
     ]

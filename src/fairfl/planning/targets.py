@@ -1,4 +1,4 @@
-"""Which of the papers' numbers and claims a run would judge, before anything has run."""
+"""Which of the papers' numbers and claims a run would check, before anything has run."""
 
 import hashlib
 from collections import Counter
@@ -20,14 +20,14 @@ Place = tuple[str, Variant]  # setting, variant
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers that a run would judge: each that counts (fairfl.judgement.measurements) once, wherever it is printed."""
+    """Numbers that a run would check: each that counts (fairfl.judgement.measurements) once, wherever it is printed."""
 
     of_runs: Counter[Place]  # those that runs of a variant measure
     of_jobs: Counter[tuple[str, str]]  # those of a setting that another job counts or chooses; '': that it says itself
     unselected: Counter[str]  # those that no run of this configuration measures
 
     @property
-    def compared(self) -> int:
+    def published(self) -> int:
         """All of them."""
         return sum(part.total() for part in (self.of_runs, self.of_jobs, self.unselected))
 
@@ -71,21 +71,21 @@ class _Ran(Cells):
         return Cell(1 + int.from_bytes(digest[:4], "big") / 2**32)
 
 
-def decidable_claims(workload: Workload, ran: Collection[Place] | None = None) -> Counter[str]:
-    """Claims that could be judged if one seed of these variants had run (None: of all), by each setting they speak of;
+def checkable_claims(workload: Workload, ran: Collection[Place] | None = None) -> Counter[str]:
+    """Claims that could be checked if one seed of these variants had run (None: of all), by each setting they speak of;
     under "" those of papers and under "own" those of experiments of one's own, each once."""
     if ran is None:
         ran = {(setting, variant) for setting, variants in workload.variants.items() for variant in variants}
     cells = _Ran(ran=frozenset((setting, variant.untuned) for setting, variant in ran))
     found: Counter[str] = Counter()
     for name, (paper, _, artifact) in workload.artifacts.items():
-        if artifact.drawing or artifact.ours:  # of no run, or of no headline
+        if artifact.drawing or not artifact.in_paper:  # of no run, or of no headline
             continue
         for claim, statement in parsed(workload, name):
             setting = setting_of(claim, name, artifact)
             settings = settings_of(statement, setting)
             digits = digits_of(workload.papers[paper].metrics)
-            judged = evaluate(statement, cells, setting=setting, rows=artifact.rows, digits=digits)
-            if judged.status != "undecidable" and comparable(workload, settings):
+            checked = evaluate(statement, cells, setting=setting, rows=artifact.rows, digits=digits)
+            if checked.status != "missing numbers" and comparable(workload, settings):
                 found.update(["own" if workload.papers[paper].sources == "own" else "", *settings])
     return found

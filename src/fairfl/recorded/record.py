@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = Path("results/recorded")
-SCALE = "paper"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
+SCALE = "full"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
 METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet
 INLINE, LARGEST = 2**12, 2**20  # bytes of files that jobs.json holds, and that the record takes at all
 
@@ -118,7 +118,7 @@ class Record:
                 raise self._damaged(self.path, f"{name}: its code {entry.code} is missing")
 
     def _damaged(self, path: Path, why: str) -> FairflError:
-        return FairflError(f"{path}: {why}; the record is damaged: `git checkout -- {path}` brings it back")
+        return FairflError(f"{path}: {why}; stored results are damaged: `git checkout -- {path}` brings it back")
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
         for name, entries in self.jobs.items():

@@ -1,7 +1,7 @@
 """python -m fairfl.recorded.sums: write results/recorded/SHA256SUMS anew, from what lies there.
 
 The list has the sha256 of every file of the record, as `sha256sum -c` reads it. Whatever writes into the record notes
-that here; `snakemake verify` and all that read the record hold it against the list. By hand it is written anew only
+that here; `fairfl verify` and all that read the record hold it against the list. By hand it is written anew only
 after `git diff` has shown that each change is meant.
 """
 
@@ -45,11 +45,11 @@ def check(folder: Path, path: str) -> None:
     if not known or (path not in known and not place.exists()):
         return
     if path not in known:
-        raise FairflError(f"{place}: is in no list of the record ({folder / LIST})")
+        raise FairflError(f"{place}: is not listed among the stored results ({folder / LIST})")
     if not place.is_file() or _hash(place) != known[path]:
         why = "is not as it was recorded" if place.is_file() else "is missing"
         back = f"`git checkout -- {place}` brings it back (a change that is meant: python -m fairfl.recorded.sums)"
-        raise FairflError(f"{place}: {why}; the record is damaged: {back}")
+        raise FairflError(f"{place}: {why}; stored results are damaged: {back}")
 
 
 def faults(folder: Path) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Sentences with numbers in the documentation: `make reproduction` writes them from what is measured, nobody by hand.
+"""Sentences with numbers in the documentation: `make report` writes them from what is measured, nobody by hand.
 
 A page has, as a comment, how they are made (jinja2); what that gives stands below it:
 
@@ -25,11 +25,11 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
 from fairfl.judgement.measurements import (
+    CHECKED,
     DIFFER,
     INCONCLUSIVE,
-    RAN,
     Count,
-    by_limit_alone,
+    by_tolerance_alone,
     count,
     count_claims,
     measurements,
@@ -88,15 +88,15 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
                 line |= next({"text": claim.text} for claim in stated if claim.id == line["claim"])
         return lines
 
-    said = Said(root, reproduction)
-    names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"} | {"drawn": drawn}
+    said = RecordQueries(root, reproduction)
+    names = {name: getattr(said, name) for name in vars(RecordQueries) if name[0] != "_"} | {"drawn": drawn}
     return names | {
         path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((root / MEASURED).glob("*.json"))
     }
 
 
-class Said:
+class RecordQueries:
     """What the record says of papers and artifacts, by their names ('fedfv', 'fedfv_table3')."""
 
     def __init__(self, root: Path, reproduction: Reproduction) -> None:
@@ -107,55 +107,57 @@ class Said:
         return count(self._lines(*names))
 
     def share(self, *names: str) -> str:
-        """'62 %' of what was judged agrees or is close."""
+        """'62 %' of what was checked agrees or is close."""
         return share(self.counted(*names))
 
     def say(self, *names: str) -> str:
         """'Of 65 numbers 62 agree, 1 is close, 2 differ.'; those inconclusive and those not run are said, too."""
         found = self.counted(*names)
-        rest = found.compared - found.ran
+        rest = found.published - found.checked
         more = f"; {rest:,} {'was' if rest == 1 else 'were'} not run" if rest else ""
         if found.inconclusive:
             more = f"; {found.inconclusive:,} more {'is' if found.inconclusive == 1 else 'are'} inconclusive{more}"
-        if not found.judged:
+        if not found.conclusive:
             only = more if found.inconclusive else ""
-            return f"None of {found.compared:,} numbers has been judged at the paper's own scale{only}."
+            return f"None of {found.published:,} numbers has been checked at full scale{only}."
         parts = [f"{found.agree:,} agree{'s' * (found.agree == 1)}"]
         parts += [f"{found.close:,} {'is' if found.close == 1 else 'are'} close"] * bool(found.close)
         parts += [f"{found.differ:,} differ{'s' * (found.differ == 1)}"] * bool(found.differ)
         strictly = (
-            f" ({found.strict:,} agree or are close strictly)" if found.strict != found.judged - found.differ else ""
+            f" ({found.strict:,} agree or are close by the strict rule)"
+            if found.strict != found.conclusive - found.differ
+            else ""
         )
-        return f"Of {found.judged:,} numbers {', '.join(parts)}{strictly}{more}."
+        return f"Of {found.conclusive:,} numbers {', '.join(parts)}{strictly}{more}."
 
     def rules(self) -> str:
-        """A table of the papers' numbers: by their limits alone, and with those apart that cannot tell."""
+        """A table of the papers' numbers: by their tolerances alone, and with those apart that cannot tell."""
         rows = []
         for name, paper in self._all.papers.items():
             lines = self._lines(name)
-            alone, found = count(map(by_limit_alone, lines)), count(lines)
-            if found.ran:
+            alone, found = count(map(by_tolerance_alone, lines)), count(lines)
+            if found.checked:
                 before, after = ([of.agree, of.close, of.differ, share(of)] for of in (alone, found))
                 before[-1] = share(alone).partition(" (")[0]  # strict verdicts are by this rule
                 rows.append([paper.called, *map(str, [*before, *after[:3], found.inconclusive, after[3]])])
         words = ["agree", "close", "differ", "agree or close"]
         here = [*words[:3], "inconclusive", words[3]]
-        return markdown_table(["paper", *(f"{word}, by limits alone" for word in words), *here], rows).strip()
+        return markdown_table(["paper", *(f"{word}, by tolerance alone" for word in words), *here], rows).strip()
 
     def repeated(self) -> str:
-        """How often our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""
+        """How often our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
         return self._all.repeated().strip()
 
     def beyond(self) -> int:
-        """How many inconclusive numbers lie beyond their limit."""
+        """How many inconclusive numbers lie beyond their tolerance."""
         places = measurements(self._lines()).values()
-        return sum(one.verdict == INCONCLUSIVE and by_limit_alone(one).verdict != "agrees" for one, *_ in places)
+        return sum(one.verdict == INCONCLUSIVE and by_tolerance_alone(one).verdict != "agrees" for one, *_ in places)
 
     def seeds(self, *names: str) -> str:
         """'73 of 140 rest on one seed where the paper has several.', '' if none does."""
         found = self.counted(*names)
         verb = "rests" if found.one_seed == 1 else "rest"
-        return f"{found.one_seed:,} of {found.ran:,} {verb} on one seed." if found.one_seed else ""
+        return f"{found.one_seed:,} of {found.checked:,} {verb} on one seed." if found.one_seed else ""
 
     def differing(self, name: str) -> str:
         """'Mean of FedMGDA+ ε = 0.1 (80.70; the paper has 79.33)' of each number of an artifact that differs."""
@@ -168,17 +170,17 @@ class Said:
         )
 
     def claims(self, *names: str) -> str:
-        """'6 hold, 1 within noise' of papers or artifacts."""
+        """'6 supported, 1 inconclusive' of papers or artifacts."""
         return claims_text(count_claims(self._claims(*names)))
 
     def decided(self, *names: str) -> str:
-        """A list of the claims that were decided, with what came out."""
+        """A list of the claims that were checked, with what came out."""
         said = []
         for line in self._claims(*names):
-            if line.here in ("holds", "within noise", "fails"):
+            if line.status in ("supported", "inconclusive", "refuted"):
                 _, artifact = self._all.artifacts[line.artifact]
                 text = next((claim.text for claim in artifact.claims if claim.id == line.claim), line.claim)
-                said.append(f"- {artifact.title}: {plain(text)}: **{line.here}**")
+                said.append(f"- {artifact.title}: {plain(text)}: **{line.status}**")
         return "\n".join(said)
 
     def table(self, name: str, metrics: list[str], rows: list[str] | None = None, setting: str | None = None) -> str:
@@ -238,9 +240,11 @@ class Said:
         day = date.fromisoformat(newest.date)
         return f"{day.day} {day:%B %Y}" + (f", commit {newest.commit[:7]}" if newest.commit else "")
 
-    def artifacts(self, paper: str | None = None, ours: bool = False) -> int:
-        """How many tables and figures the papers have, or how many other readings of them (`ours`)."""
-        return sum(artifact.ours == ours for name, artifact in self._all.artifacts.values() if name == (paper or name))
+    def artifacts(self, paper: str | None = None, in_paper: bool = True) -> int:
+        """How many tables and figures the papers have, or how many other interpretations of them."""
+        return sum(
+            artifact.in_paper == in_paper for name, artifact in self._all.artifacts.values() if name == (paper or name)
+        )
 
     def _lines(self, *names: str) -> list[ComparisonLine]:
         return [line for name in names or self._all.papers for line in self._of(name, 0, self._all.numbers)]
@@ -266,5 +270,5 @@ class Said:
 
     def _shown(self, paper: str, line: ComparisonLine, side: str) -> str:
         digits = digits_of(self._all.papers[paper].metrics)(line.metric)
-        missing = DIVERGED if side == "ours" and line.verdict in RAN else "–"
+        missing = DIVERGED if side == "ours" and line.verdict in CHECKED else "–"
         return printed_cell(getattr(line, side), line.unit, digits, missing=missing)

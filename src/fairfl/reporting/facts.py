@@ -129,7 +129,7 @@ def facts_of(workload: Workload, name: str) -> Facts:
             levels=here.levels,
         )
     scale = workload.scale
-    reason = scale.tells_nothing.get(name)
+    reason = scale.uninformative.get(name)
     return Facts(
         scale=scale.scale, telling=f"[{scale.scale}: tells nothing {reason}]" if reason else "", settings=settings
     )

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from fairfl.experiments.plugins import names
 from fairfl.reporting import formulas, margins, style
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.inputs import SOURCES, Inputs, NothingRun, labels
+from fairfl.reporting.inputs import SOURCES, Inputs, NoRunsError, labels
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check, nearest
@@ -58,7 +58,7 @@ def _files(
             inputs.compare_drawn_seeds()
             titles = getattr(config, "labels", {})
             head, note = _head(inputs, figure, titles), [remark] * bool(remark) + footnote(inputs, titles)
-        except NothingRun as error:
+        except NoRunsError as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
         printed = sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []

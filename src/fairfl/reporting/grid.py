@@ -1,6 +1,6 @@
 """What stands where: the numbers of an artifact in the layout that its paper chose.
 
-Tables, the tables beside the paper's numbers and the page are the same grid with other words in its cells.
+Tables, the side-by-side tables numbers and the page are the same grid with other words in its cells.
 """
 
 from collections.abc import Hashable, Iterable, Sequence

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import digits_of, metric_of
-from fairfl.judgement.headlines import Change, Itself, changes
+from fairfl.judgement.headlines import Change, SelfConsistency, changes
 from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.judgement.units import in_words, printed
+from fairfl.judgement.units import printed, unit_words
 from fairfl.reporting.facts import data_name
 from fairfl.reporting.page.text import plain
 from fairfl.reporting.status import shares
@@ -23,34 +23,34 @@ MOST, FEW = 0.9, 0.1  # shares of numbers that make a word of `word_for`
 
 def word_for(found: Count) -> str:
     """'reproduces', 'partly tested' or 'not tested', by how many numbers ran, and how many of them agree."""
-    ran = found.ran / found.compared if found.compared else 0.0
+    ran = found.checked / found.published if found.published else 0.0
     if ran < FEW:
         return "not tested"
-    good = (found.judged - found.differ) / found.judged if found.judged else 0.0
+    good = (found.conclusive - found.differ) / found.conclusive if found.conclusive else 0.0
     return "reproduces" if ran >= MOST and good >= MOST else "partly tested"
 
 
 def share(found: Count) -> str:
-    """'62 %' of what was judged agrees or is close, '62 % (46 % strictly)' where wider limits make a difference."""
-    return _share(found.judged - found.differ, found.strict, found.judged) if found.judged else "–"
+    """'62 %' of what was checked agrees or is close, '62 % (46 %, strict rule)' where wider tolerances make a
+    difference."""
+    return _share(found.conclusive - found.differ, found.strict, found.conclusive) if found.conclusive else "–"
 
 
 def share_of_enough(found: Count) -> str:
     """Likewise, but '2 of 3' of too few for a share."""
-    few = 0 < found.judged < ENOUGH
-    return f"{found.judged - found.differ} of {found.judged}" if few else share(found)
+    few = 0 < found.conclusive < ENOUGH
+    return f"{found.conclusive - found.differ} of {found.conclusive}" if few else share(found)
 
 
 def _share(many: int, strict: int, of: int) -> str:
     here, strictly = (f"{number / of:.0%}".replace("%", " %") for number in (many, strict))
-    return here if here == strictly else f"{here} ({strictly} strictly)"
+    return here if here == strictly else f"{here} ({strictly}, strict rule)"
 
 
 def claims_text(found: ClaimCount) -> str:
-    """'3 hold, 1 fails', of those that can be decided."""
-    counts = found.statuses
-    words = {"holds": ("holds", "hold"), "within noise": ("within noise",) * 2, "fails": ("fails", "fail")}
-    return ", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"
+    """'3 supported, 1 refuted', of those that could be checked."""
+    counts = [(found.statuses[word], word) for word in ("supported", "inconclusive", "refuted")]
+    return ", ".join(f"{many} {word}" for many, word in counts if many) or "–"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def lines_of(
     numbers, claims = list(numbers), list(claims)
     lines = []
     for name, paper in papers.items():
-        own = {f"{name}_{key}" for key, artifact in paper.artifacts.items() if not artifact.ours}
+        own = {f"{name}_{key}" for key, artifact in paper.artifacts.items() if artifact.in_paper}
         mine = [line for line in numbers if line.artifact in own]
         ours = theirs = said = "–"
         if paper.headline:
@@ -108,11 +108,11 @@ def lines_of(
 
 def checked_of(found: Count) -> str:
     """'244 of 888 (27 %)'."""
-    part = f" ({100 * found.ran / found.compared:.0f} %)" if found.compared else ""
-    return f"{found.ran:,} of {found.compared:,}{part}"
+    part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
+    return f"{found.checked:,} of {found.published:,}{part}"
 
 
-def with_itself(found: Itself) -> str:
+def with_itself(found: SelfConsistency) -> str:
     """How far a paper agrees with itself: in rows equal in effect, in numbers printed more than once."""
     text = f"{found.differ:,} of {found.reprints:,} reprints have other values, {found.near:,} of them near"
     if not found.differ:
@@ -129,7 +129,7 @@ def sentence(paper: Paper) -> str:
     assert headline is not None
     titles = [plain(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline)]
     metric = metric_of(paper.metrics, headline.fairness)
-    name, unit = (plain(metric.name), in_words(metric.unit)) if metric else (headline.fairness, "")
+    name, unit = (plain(metric.name), unit_words(metric.unit)) if metric else (headline.fairness, "")
     data = data_name(paper.settings[headline.setting].data.label)
     return f"{titles[0]} against {titles[1]}, {data}: {name}" + (f" in {unit}" if unit else "")
 

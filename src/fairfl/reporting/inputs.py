@@ -15,11 +15,11 @@ import pandas as pd
 from fairfl.data import prepared
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.arithmetic import said
+from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import Cell, Cells, Curve, expanded, pooled
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.results import Results
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
@@ -36,7 +36,7 @@ SOURCES = ("Source", "Arithmetic")  # how remarks begin that say where numbers c
 _ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
 
 
-class NothingRun(FairflError):
+class NoRunsError(FairflError):
     """None of an artifact's rows has results, because the configuration asks for other algorithms."""
 
 
@@ -147,7 +147,7 @@ class Inputs:
         for sentence in grouped(changed, len(self.settings)):
             self.say(sentence)
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
-        self.remark(SOURCES[1], list(filter(None, [said(self.results.arithmetic_of(shown))])))
+        self.remark(SOURCES[1], list(filter(None, [describe_numerics(self.results.arithmetic_of(shown))])))
         return cells
 
     @cached_property
@@ -253,10 +253,10 @@ class Inputs:
         return self._present(lambda row: not row.of(rounds).empty)
 
     def _present(self, has_results: Callable[[Row], bool]) -> list[Row]:
-        """Raises NothingRun if there is no result at all."""
+        """Raises NoRunsError if there is no result at all."""
         present = [row for row in self.rows if has_results(row)]
         if not present:
-            raise NothingRun("Not run at this scale.")
+            raise NoRunsError("Not run at this scale.")
         self.remark("Not run", list(dict.fromkeys(row.label for row in self.rows if row not in present)))
         return present
 
@@ -352,7 +352,7 @@ class Inputs:
         metrics = self.spec.metrics
         if metric not in metrics:
             raise FairflError(f"{self.where}.options: {metric!r} is not one of the columns{nearest(metric, metrics)}")
-        name, unit = metrics[metric].name, in_words(metrics[metric].unit)
+        name, unit = metrics[metric].name, unit_words(metrics[metric].unit)
         return f"{name} ({unit})" if unit else name
 
     def _files(self, kind: str) -> dict[str, str]:
@@ -364,7 +364,7 @@ class Inputs:
     def _file(self, kind: str, setting: str) -> str:
         files = self._files(kind)
         if setting not in files and setting in self.settings:
-            raise NothingRun("Not run at this scale.")
+            raise NoRunsError("Not run at this scale.")
         if setting not in files:
             raise FairflError(f"{self.where}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
         return files[setting]

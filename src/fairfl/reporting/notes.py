@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 
 
 def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:
@@ -21,7 +21,7 @@ def units(measured: Iterable[tuple[str, str]]) -> str:
     """'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).' from (name, unit); none of counts."""
     named: dict[str, list[str]] = {}
     for name, unit in dict.fromkeys(measured):
-        named.setdefault(in_words(unit), []).append(name)
+        named.setdefault(unit_words(unit), []).append(name)
     if len(named) == 1:
         return f"Unit: {unit}." if (unit := next(iter(named))) else ""
     parts = [f"{unit} ({', '.join(whose)})" for unit, whose in named.items() if unit]
@@ -38,7 +38,7 @@ def seeds_text(seeds: Iterable[float]) -> str:
     return plural(max(counts), "seed") if len(counts) == 1 else f"{min(counts)} to {max(counts)} seeds"
 
 
-CODE = "; recorded with the code of "  # as fairfl.judgement.collection says it
+CODE = "; stored with the code of "  # as fairfl.judgement.collection says it
 _SEED = ", seed "  # as data that are drawn say it
 
 

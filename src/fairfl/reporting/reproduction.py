@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import DIVERGED, Cells, digits_of, metric_of
-from fairfl.judgement.headlines import itself
+from fairfl.judgement.headlines import self_consistency
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
@@ -23,14 +23,14 @@ from fairfl.reporting.page.text import plain
 
 LONGEST = 60  # lines of a page
 _TABLES, _WORST, _OPEN = 6, 6, 3  # most artifacts and numbers; facts that the paper leaves open, at least
-_OUTCOMES = ("explained", "mended", "open")
+_OUTCOMES = ("explained", "fixed", "unresolved")
 _TRIED = ["change", "where", "published", "before", "after", "outcome"]
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
 _NOT_STATED = "not stated: chosen because "
 
 
 class Reproduction:
-    """Everything that the pages say. Other interpretations of a paper (`ours: true`) count in no sum."""
+    """Everything that the pages say. Other interpretations of a paper (`in_paper: false`) count in no sum."""
 
     def __init__(
         self,
@@ -57,12 +57,13 @@ class Reproduction:
         return numbers, [line for name in own for line in self.claims.get(name, ())]
 
     def differences(self, *papers: str) -> list[ComparisonLine]:
-        """Each number that differs once, worst first: by its difference over its limit, diverged runs before all."""
+        """Each number that differs once, worst first: by its difference over its tolerance, diverged runs before
+        all."""
         found = measurements(self.counted(*papers or self.papers)[0]).values()
         return sorted((line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True)
 
     def _own(self, paper: str) -> list[str]:
-        return [name for name, (owner, artifact) in self.artifacts.items() if owner == paper and not artifact.ours]
+        return [name for name, (owner, artifact) in self.artifacts.items() if owner == paper and artifact.in_paper]
 
     def _tried_on(self, line: ComparisonLine) -> list[Explanation]:
         """Hypotheses on a number."""
@@ -71,18 +72,18 @@ class Reproduction:
 
     # -- all papers ----------------------------------------------------------------------------
     def repeated(self) -> str:
-        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""
+        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
         found = [(self.papers[name].called, count(self.counted(name)[0])) for name in self.papers]
         parts = [
             f"{called} {100 * of.pairs_within / of.pairs:.0f} % of {of.pairs:,}" for called, of in found if of.pairs
         ]
         pairs, within = (sum(getattr(of, name) for _, of in found) for name in ("pairs", "pairs_within"))
         if not pairs:
-            return "No number has several seeds and a noise that one is judged with."
+            return "No number has several seeds and a noise that one is checked with."
         return (
-            f"Of {pairs:,} pairs of a number's first seed and another, judged as if the first were alone, "
+            f"Of {pairs:,} pairs of a number's first seed and another, checked as if the first were alone, "
             f"{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "
-            f"{100 * (1 - Verdict().level):.0f} % would be if the limits were right."
+            f"{100 * (1 - VerdictConfig().significance_level):.0f} % would be if the tolerances were right."
         )
 
     def headlines(self) -> str:
@@ -103,23 +104,25 @@ class Reproduction:
     def _result(self, name: str, status: str) -> list[str]:
         paper, found = self.papers[name], count(self.counted(name)[0])
         told = (
-            f" Of {found.judged:,} that can be distinguished from noise, {share_of_enough(found)} agree or are close; "
+            f" Of {found.conclusive:,} that can be distinguished from noise, "
+            f"{share_of_enough(found)} agree or are close; "
             f"{found.inconclusive:,} are [inconclusive](../numbers.md#verdicts), {found.one_seed:,} rest "
             "on a single seed."
         )
         return [
             f"# {paper.called}",
-            "<!-- made by `make reproduction`, do not edit -->",
+            "<!-- made by `make report`, do not edit -->",
             "",
-            f"**{paper.called} {_VERBS[word_for(found)]}** ({status}): {found.ran:,} of {found.compared:,} published "
-            f"numbers have been checked at full scale.{told * bool(found.ran)}",
+            f"**{paper.called} {_VERBS[word_for(found)]}** ({status}): "
+            f"{found.checked:,} of {found.published:,} published "
+            f"numbers have been checked at full scale.{told * bool(found.checked)}",
         ]
 
     def _claim(self, name: str) -> list[str]:
         paper = self.papers[name]
         (line,) = lines_of({name: paper}, *self.counted(name))
         said = f": {' '.join(paper.headline.source.split())}" if paper.headline else ""
-        reprints = with_itself(itself(name, paper, self.reported, Verdict()))
+        reprints = with_itself(self_consistency(name, paper, self.reported, VerdictConfig()))
         return [
             "## Main claim",
             f"- {plain(paper.title)}{said}",
@@ -131,7 +134,9 @@ class Reproduction:
     def _tables(self, name: str) -> list[str]:
         """The artifacts with most numbers that ran, and the others in one line."""
         counts = {artifact: count(self.numbers.get(artifact, ())) for artifact in self._own(name)}
-        shown = sorted((each for each, found in counts.items() if found.ran), key=lambda each: -counts[each].ran)
+        shown = sorted(
+            (each for each, found in counts.items() if found.checked), key=lambda each: -counts[each].checked
+        )
         shown = shown[: _TABLES - 1]
         rows = [
             [artifact, *_cells(found), claims_text(count_claims(self.claims.get(artifact, ())))]
@@ -150,10 +155,11 @@ class Reproduction:
         if not differ:
             return []
         reached = Counter(_reached(self._tried_on(line)) for line in differ)
-        header = ["where", "variant", "metric", "published", "reproduced", "limit", "seeds", "reason"]
+        header = ["where", "variant", "metric", "published", "reproduced", "tolerance", "seeds", "reason"]
         return [
             "## What differs",
-            f"{len(differ):,} numbers differ: {reached['explained']:,} are explained, on {reached['open']:,} something "
+            f"{len(differ):,} numbers differ: {reached['explained']:,} are explained, "
+            f"on {reached['unresolved']:,} something "
             f"was tried, {reached['']:,} are openly unexplained. The worst are below; all are in "
             "`results/recorded/differences.csv`.\n",
             *markdown_table(header, map(self._difference, differ[:_WORST])).splitlines(),
@@ -172,7 +178,7 @@ class Reproduction:
             plain(Variant.from_csv("", line.hyperparameters).label(title)),
             plain(described.name) if described else line.metric,
             *numbers,
-            "–" if line.limit is None or line.difference is None else f"{line.limit:.3g}",
+            "–" if line.tolerance is None or line.difference is None else f"{line.tolerance:.3g}",
             str(line.seeds),
             _reached(self._tried_on(line)) or "nothing tried yet",
         ]
@@ -257,18 +263,18 @@ def _by_artifact(lines: Iterable[Line], known: dict[str, tuple[str, Artifact]]) 
 
 
 def _badness(line: ComparisonLine) -> float:
-    """Difference over limit; infinite for runs that diverged and where nothing may differ."""
-    return abs(line.difference) / line.limit if line.difference is not None and line.limit else math.inf
+    """Difference over tolerance; infinite for runs that diverged and where nothing may differ."""
+    return abs(line.difference) / line.tolerance if line.difference is not None and line.tolerance else math.inf
 
 
 def _cells(found: Count) -> list[str]:
-    numbers = found.compared, found.ran, found.agree, found.close, found.differ, found.inconclusive
+    numbers = found.published, found.checked, found.agree, found.close, found.differ, found.inconclusive
     return [f"{number:,}" for number in numbers]
 
 
 def _reached(tried: list[Explanation]) -> str:
-    """'explained' if anything explains a number that differs, 'open' if something was tried, else ''."""
-    return "explained" if any(one.outcome == "explained" for one in tried) else "open" if tried else ""
+    """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
+    return "explained" if any(one.outcome == "explained" for one in tried) else "unresolved" if tried else ""
 
 
 def _settings(many: int) -> str:

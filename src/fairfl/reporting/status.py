@@ -16,7 +16,7 @@ COLOURS = {
 
 def shares(found: Count) -> dict[str, int]:
     """Numbers of a paper by what stands in COLOURS."""
-    counts = (found.agree, found.close, found.differ, found.inconclusive, found.compared - found.ran)
+    counts = (found.agree, found.close, found.differ, found.inconclusive, found.published - found.checked)
     return dict(zip(COLOURS, counts, strict=True))
 
 
@@ -31,7 +31,7 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     names = list(reversed(list(counts)))  # bars are drawn from below
     for place, name in enumerate(names):
         found = counts[name]
-        left, whole = 0.0, max(1, found.compared)
+        left, whole = 0.0, max(1, found.published)
         for word, many in shares(found).items():
             ink = "white" if word == "agree" else "black"
             axes.barh(place, 100 * many / whole, left=left, color=COLOURS[word], height=0.7)

@@ -17,7 +17,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from fairfl.runtime.errors import FairflError, PluginError
-from fairfl.runtime.plain import one_line
+from fairfl.runtime.plain_data import one_line
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MINUTES = 10.0

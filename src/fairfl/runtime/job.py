@@ -175,7 +175,7 @@ def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
     if record["fingerprint"] != expected:
         raise FairflError(
             f"{name}: its results were made from another spec ({record['fingerprint']}) than today's ({expected}); "
-            f"mixing them is refused, run it again (`snakemake plan` says what differs)"
+            f"mixing them is refused, run it again (`fairfl plan` says what differs)"
         )
     for output in record["outputs"]:
         if why := records.damage(output, record):

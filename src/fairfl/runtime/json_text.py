@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from fairfl.runtime.plain import different
+from fairfl.runtime.plain_data import different
 
 
 def from_json(text: str | bytes, **hooks: Any) -> Any:

@@ -33,7 +33,7 @@ WORKFLOW = "FAIRFL_WORKFLOW"  # where jobs find the token of their workflow
 _OWN = secrets.token_hex(8)  # token of this process, should it be a workflow
 
 
-class Taken(FairflError):
+class OwnershipLostError(FairflError):
     """Another process has taken the job over; nothing was written."""
 
 
@@ -48,7 +48,7 @@ def owning(lock: Path, files: Iterable[Path] = ()) -> Iterator[None]:
     Where the file system has no locks, a write at the very moment of a takeover can slip through.
 
     Raises:
-        Taken: by fairfl.runtime.atomic: another process owns the job now.
+        OwnershipLostError: by fairfl.runtime.atomic: another process owns the job now.
         OSError: ``lock`` cannot be written.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -151,14 +151,16 @@ def _permit(lock: Path, token: str) -> Iterator[None]:
     try:
         file = _locked(lock, "r+")
     except FileNotFoundError:
-        raise Taken(
+        raise OwnershipLostError(
             f"{job}: another process took this job over and has ended since, or its folder was deleted "
             f"({lock.name} is gone); process {os.getpid()} wrote nothing and stops"
         ) from None
     with file:
         owner = _signed(file)
         if owner.get("token") != token:
-            raise Taken(f"{job}: taken over by {_named(owner)}; process {os.getpid()} wrote nothing and stops")
+            raise OwnershipLostError(
+                f"{job}: taken over by {_named(owner)}; process {os.getpid()} wrote nothing and stops"
+            )
         yield
 
 

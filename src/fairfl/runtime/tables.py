@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from fairfl.runtime import inputs
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:

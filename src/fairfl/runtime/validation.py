@@ -5,10 +5,10 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from fairfl.runtime import plain
+from fairfl.runtime import plain_data
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.json_text import from_json
-from fairfl.runtime.plain import one_line, shown, spoken
+from fairfl.runtime.plain_data import format_place, one_line, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")
@@ -101,7 +101,7 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
         else:
             reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
         before = prefix if prefix.isprintable() else shown(prefix)  # a setting and a row: may be long
-        place = ".".join(filter(None, (before, spoken(location))))
+        place = ".".join(filter(None, (before, format_place(location))))
         lines.append(one_line(": ".join(filter(None, (where, place, reason)))))
     return lines
 
@@ -127,8 +127,8 @@ def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
         where = f"{prefix}: " if prefix else ""
         raise SpecError(f"{file}: {where}expected `key: value` lines, found {shown(data)}")
     try:
-        plain.size(data)
-    except plain.Fault as fault:
+        plain_data.size(data)
+    except plain_data.Fault as fault:
         key = f"{prefix}.{fault.key}".strip(".")
         raise SpecError(f"{file}: {key}: {fault}" if key else f"{file}: {fault}") from None
     try:

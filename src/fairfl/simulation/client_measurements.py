@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from fairfl.simulation.backends.interface import Backend, LocalTraining, Work
 from fairfl.simulation.clients import Part
-from fairfl.simulation.evaluation import classified_right, client_losses, client_measures
+from fairfl.simulation.evaluation import client_losses, client_measures, count_correct
 from fairfl.simulation.losses import Loss
 from fairfl.simulation.seeds import generator
 
@@ -88,7 +88,7 @@ class ClientMeasurements:
 
     def _correct(self, pairs: list[tuple[Tensor, Part]]) -> Tensor:
         """Which samples are classified right, one row for each client of each pair, [rows, n_max] int8."""
-        rows = [row for x, part in pairs for row in classified_right(self.backend.forward, x, part).split(part.sizes)]
+        rows = [row for x, part in pairs for row in count_correct(self.backend.forward, x, part).split(part.sizes)]
         padded = pad_sequence([row.to(torch.int8) for row in rows], batch_first=True, padding_value=NO_SAMPLE)
         missing = max(self.part.sizes) - padded.shape[1]
         return torch.nn.functional.pad(padded, (0, missing), value=NO_SAMPLE)

@@ -80,7 +80,7 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
     return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(labels, part, "sum")
 
 
-def classified_right(forward: Forward, x: Tensor, part: Part) -> Tensor:
+def count_correct(forward: Forward, x: Tensor, part: Part) -> Tensor:
     """Which samples [N] the model x [P] classifies right, bool; of a sequence, whether all of it."""
     size = samples_at_once(part.inputs, part.labels)
     pieces = zip(part.inputs.split(size), part.labels.split(size), strict=True)

@@ -6,7 +6,7 @@ from torch import Tensor
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
 from fairfl.modifiers.interface import Modifier, Objective, Privacy, Samples, Schedule
-from fairfl.simulation import answers
+from fairfl.simulation import hook_checks
 from fairfl.simulation.training_spec import TrainingSpec
 
 
@@ -51,8 +51,8 @@ class Modifiers:
             hook = modifier.modify_sum
             answer = hook(self.states[name], G, aggregate, reports)
             shape = {"[P]" if G.dim() == 1 else "[M, P]": tuple(G.shape)}
-            changed, self.states[name] = answers.pair(hook, answer, "G")
-            answers.shaped(hook, "G", changed, shape, G)
+            changed, self.states[name] = hook_checks.pair(hook, answer, "G")
+            hook_checks.shaped(hook, "G", changed, shape, G)
             G = changed
         return G
 

@@ -12,7 +12,7 @@ from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federati
 from fairfl.modifiers.interface import Samples, Schedule
 from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
-from fairfl.simulation import answers, flat_parameters
+from fairfl.simulation import flat_parameters, hook_checks
 from fairfl.simulation.aggregation import drop_diverged, server_step
 from fairfl.simulation.backends.interface import LocalTraining, Work, start_of
 from fairfl.simulation.backends.select import make_backend
@@ -87,19 +87,19 @@ class Simulation:
         self.spec, self.clients, self.device = spec, clients, device
         self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
         hooks = self.algorithm
-        self.needs = answers.measurements(hooks)
+        self.needs = hook_checks.measurements(hooks)
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
         models = hooks.server_models()
         architecture = hooks.architecture(spec.model.model_dump(), clients.count)
-        model = Model(**answers.architecture(hooks.architecture, architecture))
+        model = Model(**hook_checks.architecture(hooks.architecture, architecture))
         sequential = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
         self.backend, self.x = make_backend(
             spec.model_copy(update={"model": model}),
             clients,
             backend,
             device,
-            models if models is None else answers.count(hooks.server_models, models),
+            models if models is None else hook_checks.count(hooks.server_models, models),
             self.modifiers.changes_local_steps or sequential,
         )
         self.parameters = flat_parameters.count(self.backend.model)  # P
@@ -136,11 +136,11 @@ class Simulation:
             seed=seed_of(spec.seed, "server"),
         )
         self.round = 0
-        self.state = answers.state(hooks.init_state, hooks.init_state(federation))
+        self.state = hook_checks.state(hooks.init_state, hooks.init_state(federation))
         self.modifiers.init(federation)
-        traffic = answers.traffic(hooks.traffic, hooks.traffic(federation))
+        traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
         self.communication = Communication(traffic, self.parameters)
-        self.exchanges_per_round = answers.count(hooks.exchanges_per_round, hooks.exchanges_per_round(federation))
+        self.exchanges_per_round = hook_checks.count(hooks.exchanges_per_round, hooks.exchanges_per_round(federation))
         self.history = History(clients)
         self.result = Result(self.x, self.history.rows)
         self.stalled = False  # in the newest round nobody sent finite numbers
@@ -182,7 +182,7 @@ class Simulation:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
-        plan = answers.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
+        plan = hook_checks.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
         reports = self.measure_trained(clients, received, trained, plan)
@@ -210,7 +210,7 @@ class Simulation:
             round=self.round,
         )
         hook = self.algorithm.select
-        return answers.selected(hook, hook(self.state, selection), K)
+        return hook_checks.selected(hook, hook(self.state, selection), K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
@@ -278,7 +278,7 @@ class Simulation:
             return
         reports = self.modifiers.reports(reports)
         hook = self.algorithm.aggregate
-        aggregate, self.state = answers.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
+        aggregate, self.state = hook_checks.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
         self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
 
     # -- evaluate -------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class Simulation:
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
         hook = self.algorithm.evaluation_models
-        return answers.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
+        return hook_checks.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""

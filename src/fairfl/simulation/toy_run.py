@@ -59,7 +59,7 @@ def check(spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     """Raises PluginError naming a hook that remembers outside of the state, or changes what it is given.
 
     `clients`, and `memberships` [K, M] if the algorithm needs them, are those of the run. An algorithm that fails on
-    the toy by another error is not judged: the run itself will tell.
+    the toy by another error is not checked: the run itself will tell.
     """
     K = min(clients, CLIENTS)
     m = K if spec.clients_per_round == clients else -(-K // 2)

@@ -52,7 +52,7 @@ class TrainingSpec(LearningSpec):
     evaluated_parts: list[parts.PartName]
     keep: parts.Keep = Field(description="what the run leaves: nothing, its last model, its path over evaluated rounds")
 
-    # What the partition, an input, was made from: recorded so that `snakemake plan` names what changed, not read.
+    # What the partition, an input, was made from: recorded so that `fairfl plan` names what changed, not read.
     samples: parts.Count | None = None
     partition: parts.Choice | None = None
     partition_seed: parts.Seed | None = None

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
 from fairfl.terminal import summary
-from fairfl.terminal.names import called, counted, located, spoken
+from fairfl.terminal.names import called, counted, describe_job, located
 from fairfl.terminal.progress import Run, span
 
 VARIABLE = "FAIRFL_DISPLAY"
@@ -64,10 +64,10 @@ class Display(logging.Handler):
 
     def introduce(self, workload: Workload, results: Path, summaries: Path, asked: Callable[[], list[str]]) -> None:
         """Learn what jobs are called, which targets the user asks for (`asked`), and where these lie."""
-        self.run.speak = partial(spoken, workload)
+        self.run.speak = partial(describe_job, workload)
         self.run.locate = partial(located, workload, results)
         self.run.asked = asked
-        self.idle = lambda: summary.places(self.run, summaries)
+        self.idle = lambda: summary.output_paths(self.run, summaries)
         atexit.register(self.stop)
         for fault in workload.faulty.values():
             self.say(f"left out: {fault}")
@@ -225,7 +225,7 @@ def screen(run: Run, stream: TextIO) -> Any:
     return live
 
 
-def last_words(
+def summary_lines(
     display: Display,
     results: Path,
     snakemake: str,
@@ -240,4 +240,4 @@ def last_words(
         return summary.interrupted(display.run, snakemake, config)
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, papers, scale)
+    return summary.success_lines(display.run, results, papers, scale)

@@ -9,7 +9,7 @@ from fairfl.experiments.workload import Workload
 # Rule -> what one and what several of its jobs are called, in the order of the DAG.
 KINDS = {
     "fetch": ("download", "downloads"),
-    "restore": ("restoration of results", "restorations of results"),
+    "restore": ("restoration of stored results", "restorations of stored results"),
     "prepare": ("data set", "data sets"),
     "partition": ("partition", "partitions"),
     "local_optimum": ("local optimum", "local optima"),
@@ -18,14 +18,14 @@ KINDS = {
     "timing": ("timing", "timings"),
     "collect": ("summary of a setting", "summaries of settings"),
     "trials": ("set of trials", "sets of trials"),
-    "tune": ("choice tuned", "choices tuned"),
+    "tune": ("hyper-parameter choice", "hyper-parameter choices"),
     "calibrate": ("calibration", "calibrations"),
     "table": ("table", "tables"),
     "figure": ("figure", "figures"),
     "comparison": ("comparison", "comparisons"),
     "claims": ("list of claims", "lists of claims"),
-    "order": ("list of orders", "lists of orders"),
-    "beside": ("set of tables beside the paper's", "sets of tables"),
+    "ranking": ("ranking", "rankings"),
+    "side_by_side": ("set of side-by-side tables", "sets of side-by-side tables"),
     "page": ("page", "pages"),
     "runs": ("page of runs", "pages of runs"),
 }
@@ -41,7 +41,7 @@ def counted(rule: str, number: int) -> str:
     return f"{number:,} {called(rule, number)}"
 
 
-def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
+def describe_job(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
     """train, {...} -> 'FedFV alpha=0.1, fedfv_cifar10, seed 0'; any job by its rule and wildcards."""
     names = dict(wildcards)
     setting, artifact = names.pop("setting", ""), names.pop("artifact", "")

@@ -1,4 +1,4 @@
-"""The last words of a run: what was built, what was judged and how that came out, what failed and what to type."""
+"""The last words of a run: what was built, what was checked and how that came out, what failed and what to type."""
 
 import os
 import shlex
@@ -18,20 +18,20 @@ LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
-def built(run: Run, results: Path, papers: Mapping[str, Paper] = NONE, scale: str = "") -> Iterator[str]:
+def success_lines(run: Run, results: Path, papers: Mapping[str, Paper] = NONE, scale: str = "") -> Iterator[str]:
     """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
     yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built at scale {scale}" if made else "")
     whole = "page" in run.done or "all" in run.asked()
     if whole:
-        yield from judged(results, papers)
-    yield from places(run, results)
+        yield from checked_lines(results, papers)
+    yield from output_paths(run, results)
     if whole:
-        yield f"next: {PLAN if scale == 'paper' else RECORDED}"
+        yield f"next: {PLAN if scale == 'full' else RECORDED}"
 
 
-def places(run: Run, results: Path) -> Iterator[str]:
+def output_paths(run: Run, results: Path) -> Iterator[str]:
     """Where that lies what was asked for: the page, else a line for each table, figure, paper or file that is there."""
     page = results / "index.html"
     if ("page" in run.done or "all" in run.asked()) and page.exists():
@@ -44,7 +44,7 @@ def places(run: Run, results: Path) -> Iterator[str]:
                 break
 
 
-def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
+def checked_lines(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     """What comparison.csv and claims.csv say, in a line each at most; other readings of a paper count in none."""
     if not (results / "claims.csv").is_file():
         return
@@ -53,9 +53,9 @@ def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     made = totals(lines, claims, papers)
     found, other = made.numbers, set().union(*readings_and_own(papers))
     apart = sum(line.verdict.startswith("not comparable") for line in lines if line.artifact not in other)
-    if found.compared or apart:  # of your own experiments no paper reports any
-        text = f"checked: {found.ran:,} of {found.compared:,} published numbers"
-        if found.ran:
+    if found.published or apart:  # of your own experiments no paper reports any
+        text = f"checked: {found.checked:,} of {found.published:,} published numbers"
+        if found.checked:
             text += f": {found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
             text += f", {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
         yield text + (f"; {apart:,} more have another scale, data or hardware than the paper's" if apart else "")
@@ -65,16 +65,13 @@ def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
 
 
 def _claims(statuses: Mapping[str, int]) -> str:
-    """'2 hold, 1 not judged at this scale'."""
-    return ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
+    """'2 hold, 1 not checked at this scale'."""
+    return ", ".join(f"{statuses[word]} {word}" for word in _STATUSES if statuses[word])
 
 
-RECORDED = "make recorded   (the same at the papers' own scale, from stored results: minutes)"
-PLAN = "fairfl plan --config scale=paper   (which runs would check more numbers, and how long they take)"
-_CLAIMS = {
-    "holds": "hold", "fails": "fail", "within noise": "within noise", "undecidable": "undecidable",
-    "not judged here": "not judged at this scale",
-}  # fmt: skip
+RECORDED = "make stored-results   (the same at full scale, from stored results: minutes)"
+PLAN = "fairfl plan --config scale=full   (which runs would check more numbers, and how long they take)"
+_STATUSES = ("supported", "refuted", "inconclusive", "missing numbers", "not evaluated at this scale")
 
 
 def interrupted(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
@@ -93,24 +90,24 @@ def failures(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator
     for job, *more in reversed(others):
         yield f"failed: {job.name}"
         yield f"   | {job.last_lines(1)[0]}"
-        yield from and_more(more)
+        yield from similar_failures(more)
         yield f"   log: {job.log}"
     never = run.total - run.done.total() - len(run.failed)
     yield f"failed: {first.name} ({len(run.failed)} of {run.total:,} jobs failed, {never:,} did not run)"
     yield from (f"   | {line}" for line in first.last_lines(LINES))
-    yield from and_more(alike)
+    yield from similar_failures(alike)
     yield f"   log: {first.log}"
-    yield f"   it alone: {alone(first, snakemake, config)}"
+    yield f"   it alone: {rerun_command(first, snakemake, config)}"
 
 
-def and_more(jobs: list[Job]) -> Iterator[str]:
+def similar_failures(jobs: list[Job]) -> Iterator[str]:
     """A line for jobs that failed like the one above."""
     if jobs:
         names = "; ".join(job.name for job in jobs[:NAMED]) + "; ..." * (len(jobs) > NAMED)
         yield f"   {len(jobs)} more in the same way: {names}"
 
 
-def alone(job: Job, snakemake: str, config: Mapping[str, object]) -> str:
+def rerun_command(job: Job, snakemake: str, config: Mapping[str, object]) -> str:
     """The command that runs one job again, from the folder that the user is in.
 
     `snakemake`: what this process was called as, which a shell may not be able to call: a module, or fairfl's.

@@ -93,7 +93,7 @@ class Job:
 
     @property
     def results(self) -> str:
-        """The folder that its record and results lie in: results/paper/."""
+        """The folder that its record and results lie in: results/full/."""
         return self.record.partition("records/")[0]
 
     @property

@@ -37,7 +37,7 @@ def lines(graph: Graph) -> list[str]:
         if why or job.checkpoint:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
     for what, results in sorted(rerun.others.items()):
-        text.append(f"note: {results} results were made {what}: kept (other_arithmetic: keep)")
+        text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
     total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
 
@@ -91,7 +91,7 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
     return [f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:", *table(reasons)]
 
 
-def told_by(display: Display, rerun: Rerun, scale: str) -> None:
+def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
 
     def why(rule: str, log: str) -> list[tuple[str, str]]:
@@ -106,4 +106,4 @@ def told_by(display: Display, rerun: Rerun, scale: str) -> None:
 
 def dry_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
     """What `snakemake -n` says of jobs that would run."""
-    return [*would_run(reasons, scale), "`snakemake plan` says what that costs and tells"]
+    return [*would_run(reasons, scale), "`fairfl plan` says what that costs and which published numbers it checks"]

@@ -1,4 +1,4 @@
-"""python -m fairfl.workflow.record: take what has finished at the papers' own scale into the record."""
+"""python -m fairfl.workflow.record: take what has finished at full scale into the record."""
 
 import argparse
 from pathlib import Path
@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> None:
     scale = load_workload(args.root, config).scale.scale
     if scale != SCALE:
         raise FairflError(
-            f"config.yaml: scale: {scale!r}: the record is of scale {SCALE!r}: add --config scale={SCALE}"
+            f"config.yaml: scale: {scale!r}: results are stored at scale {SCALE!r}: add --config scale={SCALE}"
         )
     graph = snakemake.parsed(args.root, config)["graph"]
     partitions = {
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
         if job.rule in RULES and (job.rule != "partition" or job.name in partitions)
     ]
     counts = taken(Recorded(graph), jobs)
-    print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "nothing to record")
+    print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "nothing to store")
 
 
 if __name__ == "__main__":

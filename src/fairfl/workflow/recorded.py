@@ -127,9 +127,9 @@ class Recorded:
         if without_code(left["spec"]) != without_code(job.parsed):
             return "finished with another spec"
         if why := damage(job, left):
-            raise FairflError(f"{job.name}: {why}; nothing damaged is recorded, run it again")
+            raise FairflError(f"{job.name}: {why}; nothing damaged is stored, run it again")
         if any("recorded" in read_json(path) for path in job.outputs if path.endswith(".json")):
-            return "restored from the record"
+            return "restored from stored results"
         if self._read_otherwise(job, left):
             return "finished with other inputs"
         entry, files, table, code = self._entry(job, left, commits)
@@ -138,11 +138,12 @@ class Recorded:
         alike = [old for old in known if old.spec == entry.spec and old.inputs == entry.inputs]
         for old in alike:
             if numbers(old) == numbers(entry):
-                return "recorded before"
+                return "stored before"
             if _computed_alike(old, entry):
                 who = f"{old.origin.processor}, {old.origin.date}"
                 raise FairflError(
-                    f"{job.name}: the record has other numbers of the same spec, code, arithmetic and processor "
+                    f"{job.name}: the stored result has other numbers, "
+                    "though spec, code, numerics and processor are equal "
                     f"({who}): {', '.join(differing(old, entry))}; nothing is replaced"
                 )
         record.add(job.name, entry, code, files, table)
@@ -170,7 +171,7 @@ class Recorded:
             else:
                 data = Path(path).read_bytes()
                 if len(data) > LARGEST:
-                    raise FairflError(f"{path}: {len(data)} bytes; the record takes {LARGEST} at most")
+                    raise FairflError(f"{path}: {len(data)} bytes; stored results take {LARGEST} at most")
                 if len(data) <= INLINE:
                     found["inline"][below] = base64.b64encode(data).decode()
                 else:
@@ -291,7 +292,7 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
         if record.changed:
             record.save()
     if refused:
-        rest = f"\nTaken into the record: {counts['taken']}" if counts["taken"] else ""
+        rest = f"\nStored: {counts['taken']}" if counts["taken"] else ""
         raise FairflError("\n".join(refused) + rest)
     return counts
 
@@ -300,7 +301,7 @@ def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
     """The judge of a graph's jobs, as its workload is configured."""
     config = graph.workload.config
     here = arithmetic.of(config.device, config.threads, config.backend, elsewhere=not graph.runs_here)
-    anew = config.other_arithmetic == "rerun"
+    anew = config.numerics_mismatch == "rerun"
     used = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
     recorded = Recorded(graph, only=here if anew else None) if used else None
     return Rerun(graph, here, anew, say, recorded)

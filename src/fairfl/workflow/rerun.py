@@ -3,7 +3,7 @@
 A job runs if it has no record, if its spec has changed, if a file that it left is missing or not as it left it, or if
 what it read has changed: was made from another spec, came out with other content, or will be made from another spec
 now. A job that only repairs a file ought to leave the same content again, so what reads it does not run; should it come
-out different, fairfl.workflow.call plans again.
+out different, fairfl.workflow.invocation plans again.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from fairfl.workflow.recorded import Recorded
 
 
-RESTORED = "is in the record"
+RESTORED = "is stored"
 KEPT = "was computed before and kept"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RerunDecision:
     """Why a job must run, "" if it need not, and whether its results may come out different."""
 
     reason: str = ""
@@ -38,7 +38,8 @@ class Verdict:
 
 
 class Rerun:
-    """Judges jobs, each once. `here`: the arithmetic that jobs would have; `anew`: results of another are made again.
+    """Decides on jobs, each once. `here`: the arithmetic that jobs would have; `anew`: results of another are made
+    again.
 
     A job whose result is kept (fairfl.runtime.kept) gets that back. One that never finished here, or only came from
     the record, comes from there if `recorded` has it.
@@ -63,29 +64,29 @@ class Rerun:
         self.kept: dict[str, kept.Kept] = {}  # of jobs that get back what was kept; these are among the restorations
         self.intact = Intact()
         self._above: dict[str, list[str]] = {}
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, RerunDecision] = {}
         self._records: dict[str, dict[str, Any] | None] = {}
         self._contents: dict[str, str] = {}
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> RerunDecision:
         """Whether the job of this name must run."""
         if name not in self._verdicts:
             job, left = self.graph.job(name), self.record(name)
-            verdict = self._judged(job)
+            verdict = self._decided(job)
             came_from = left.get("recorded") if left else None
             asks = came_from or (left is None and verdict.reason)  # what was trained here stands
             known = self.recorded.entry(job) if self.recorded and asks else None
             if known and not verdict.reason and came_from != known.hash:
-                verdict = Verdict("the record has another result now", different=True)
+                verdict = RerunDecision("the stored result has changed", different=True)
             if verdict.reason and (result := self._kept(job, known.hash if known else "")):
                 self.kept[name] = result
                 self.restorations[name] = {
                     "job": name, "record": job.record, "outputs": list(job.outputs), "kept": str(result.folder)
                 }  # fmt: skip
-                verdict = Verdict(KEPT)
+                verdict = RerunDecision(KEPT)
             elif self.recorded and known and verdict.reason:
                 self.restorations[name] = self.recorded.restoration(job, known)
-                verdict = Verdict(RESTORED, different=left is not None)
+                verdict = RerunDecision(RESTORED, different=left is not None)
             self._verdicts[name] = verdict
         return self._verdicts[name]
 
@@ -121,16 +122,16 @@ class Rerun:
             self._above[name] = list(found)
         return self._above[name]
 
-    def _judged(self, job: Job) -> Verdict:
+    def _decided(self, job: Job) -> RerunDecision:
         record = self.record(job.name)
         if record is None and all(map(os.path.exists, job.outputs)):
-            return Verdict("its record is missing or damaged")
+            return RerunDecision("its record is missing or damaged")
         if record is None:
             ahead = " (goes on from its checkpoint)" if job.checkpoint and Path(job.checkpoint).exists() else ""
-            return Verdict(f"never finished{ahead}")
+            return RerunDecision(f"never finished{ahead}")
         if changes := self._changes(job, record) or self._other(record) or self._inputs(job, record):
-            return Verdict(changes, different=True)
-        return Verdict(self._damage(job, record) or self._lost(job))
+            return RerunDecision(changes, different=True)
+        return RerunDecision(self._damage(job, record) or self._lost(job))
 
     def _damage(self, job: Job, record: dict[str, Any]) -> str:
         return damage(job, record, self.intact)
@@ -206,7 +207,7 @@ class Rerun:
         for part, then, now in found:
             what = f"with {part} {then}, here it is {now}"
             if what not in self.others:
-                self.say(f"note: results {what}, are kept (config.yaml: other_arithmetic: keep)")
+                self.say(f"note: results {what}, are kept (config.yaml: numerics_mismatch: keep)")
             self.others[what] += 1
         return ""
 

@@ -23,10 +23,10 @@ from fairfl.runtime import atomic, ownership, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
-from fairfl.terminal.display import Display, last_words
+from fairfl.terminal.display import Display, summary_lines
 from fairfl.workflow import environment, plan, snakemake, snapshot
-from fairfl.workflow.call import Call
 from fairfl.workflow.graph import Graph
+from fairfl.workflow.invocation import Call
 from fairfl.workflow.recorded import available, rerun_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Session:
         self.rerun = rerun_of(self.graph, say=_print_error)
         snakemake.Decision(self.workflow, self.graph, self.rerun).take_effect()
         if self.display:
-            plan.told_by(self.display, self.rerun, self.workload.scale.scale)
+            plan.show_plan(self.display, self.rerun, self.workload.scale.scale)
         return self.graph
 
     def start(self) -> None:
@@ -109,7 +109,7 @@ class Session:
         self.call = Call(
             lambda judge: snakemake.asked(self.workflow, judge),
             lambda: rerun_of(self.graph),
-            int(self.workload.config.keep),
+            int(self.workload.config.superseded_results_limit),
         )
         self.call.begin(self.rerun, names)
         if self.rerun.restored:
@@ -185,11 +185,11 @@ class Session:
             raise WorkflowError(why)
 
     def _say_last_words(self) -> None:
-        """What was built, judged or failed, then the files that were edited meanwhile: the next call reads them."""
+        """What was built, checked or failed, then the files that were edited meanwhile: the next call reads them."""
         if self.display:
             given = snakemake.given_config(self.workflow)
             papers, scale = self.workload.papers, self.workload.scale.scale
-            words = last_words(self.display, Path(self.summaries), sys.argv[0], given, papers, scale)
+            words = summary_lines(self.display, Path(self.summaries), sys.argv[0], given, papers, scale)
             self.display.finish(words)
         if edits := snapshot.edited(self.root, Path(os.environ[sealed.VARIABLE])):
             shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)

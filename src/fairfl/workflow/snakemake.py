@@ -149,7 +149,7 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
         part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
         raise FairflError(
             "plan runs nothing, and takes neither another target nor -n: "
-            f"`snakemake plan --config artifacts={part}` plans a part"
+            f"`fairfl plan --config artifacts={part}` plans a part"
         )
     for target in targets:
         if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):

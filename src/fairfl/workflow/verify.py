@@ -125,7 +125,7 @@ def main(argv: list[str] | None = None) -> None:
     numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
     print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
     if any(found.values()):
-        print(f"`snakemake clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
+        print(f"`fairfl clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
         sys.exit(1)
 
 

@@ -44,13 +44,13 @@ def test_a_published_table_with_an_own_row(clone, capsys):
     compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--name", "mine", "--cores", "1"])
     assert clone.told == [["--cores", "1", "--config", "papers=mine", "scale=quick"]]
     assert "papers/mine.yaml: term(alpha=2) beside fedfv's Table 3" in capsys.readouterr().out
-    workload = planned(clone, "mine", scale="paper")
+    workload = planned(clone, "mine", scale="full")
     table, differences, curves = (artifact for _, _, artifact in workload.artifacts.values())
     assert len(table.rows) == 14 and table.rows[-1].algorithm == "term" and table.rules == [10, 13]
     assert table.columns[0] == differences.columns[0] == "accuracy_client_2"
     assert differences.options == {"of": ["term/alpha=2.0"]}
     assert [row.algorithm for row in curves.rows] == ["term", "fedavg", "afl", "qffl", "fedfa", "fedmgda_plus", "fedfv"]
-    published = {run.id for run in load_workload(clone.root, {"scale": "paper", "papers": ["fedfv"]}).runs}
+    published = {run.id for run in load_workload(clone.root, {"scale": "full", "papers": ["fedfv"]}).runs}
     assert {run.id for run in workload.runs} - published == {
         f"fedfv_fmnist/term/alpha=2.0/seed{seed}" for seed in (0, 12, 37, 119, 568)
     }
@@ -171,7 +171,7 @@ def test_what_came_out_is_said(tmp_path):
         'x_y,mine,,fedfv,"alpha=0.1,tau=0",accuracy_mean,percent_points,0.421,-0.1,0.942,0.08,5\n'
         "x_y,mine,,fedavg,,accuracy_mean,percent_points,nan,nan,nan,nan,5\n"
     )
-    assert list(compare.said(path, {"accuracy_mean": 2})) == [
+    assert list(compare.difference_lines(path, {"accuracy_mean": 2})) == [
         "\nx_y, percentage points: means over the same 5 seeds, with 95% intervals",
         "mine minus               accuracy_mean",
         "fedfv(alpha=0.1, tau=0)  +0.42 [-0.10, +0.94]",

@@ -31,6 +31,8 @@ def became(monkeypatch):
     ("words", "line"),
     [
         (["plan"], ["plan", "--cores", "all"]),
+        (["store", "--config", "scale=full"], ["record", "--config", "scale=full", "--cores", "all"]),
+        (["tune", "-n"], ["tuned", "-n", "--cores", "all"]),
         (["run", "mine", "--config", "papers=mine"], ["mine", "--config", "papers=mine", "--cores", "all"]),
         (["run", "-c2", "-n"], ["-c2", "-n"]),
         (["run", "--cores=2"], ["--cores=2"]),
@@ -61,4 +63,4 @@ def test_help_and_unknown_commands():
     assert "fairfl new algorithm|paper|dataset NAME" in run().stdout
     done = run("plans")
     assert done.returncode == 1
-    assert done.stderr.strip().startswith("error: fairfl has no command 'plans', only new, compare, plan and run")
+    assert done.stderr.strip() == "error: fairfl has no command 'plans'; did you mean 'plan'?"

@@ -42,10 +42,10 @@ def test_all_configs_of_a_command_line_count(heard):
 
 
 def test_of_a_key_that_is_given_twice_the_later_value_counts(heard):
-    """As `make recorded` says its own after what the user says."""
-    given = ("--config", "scale=small", "papers=fedfv", "--config", "scale=paper", "recorded=only")
+    """As `make stored-results` says its own after what the user says."""
+    given = ("--config", "scale=small", "papers=fedfv", "--config", "scale=full", "recorded=only")
     assert heard(*given, "--", "reproduction") == (
-        {"scale": "paper", "papers": "fedfv", "recorded": "only"},
+        {"scale": "full", "papers": "fedfv", "recorded": "only"},
         ["reproduction"],
     )
 
@@ -59,17 +59,17 @@ def test_words_that_are_no_configuration_stay_as_they_are():
     ("word", "message"),
     [
         ("eagle_table1", "'eagle_table1' is no key=value: put `--` before targets that follow --config"),
-        ("verdict.level=0.1", "write --config 'verdict={level: 0.1}'"),
+        ("verdict.significance_level=0.1", "write --config 'verdict={significance_level: 0.1}'"),
         ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
         ("=3", "config.yaml has no key ''"),
         ("seeds=010", "--config seeds: 010: YAML reads 8 (base 8), others 10"),
         ("seeds=[0,1_2]", "--config seeds: 1_2: YAML or Python reads 12"),
-        ("verdict={level: 0_1}", "--config verdict: 0_1"),
+        ("verdict={significance_level: 0_1}", "--config verdict: 0_1"),
     ],
 )
 def test_what_snakemake_would_answer_with_a_traceback(word, message):
     with pytest.raises(FairflError, match=re.escape(message)):
-        run(["--config", "scale=paper", word])
+        run(["--config", "scale=full", word])
 
 
 @pytest.mark.parametrize("word", ["-c1", "-j", "-nc1", "--cores=2", "--profile=profiles/slurm"])

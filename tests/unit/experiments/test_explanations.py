@@ -30,7 +30,13 @@ TRIAL = {
     "after": "3.0 / –",
     "seeds": 3,
 }
-HYPOTHESIS = {"hypothesis": "h", "tried": [TRIAL], "conclusion": "No.", "outcome": "open", "algorithms": ["fedavg"]}
+HYPOTHESIS = {
+    "hypothesis": "h",
+    "tried": [TRIAL],
+    "conclusion": "No.",
+    "outcome": "unresolved",
+    "algorithms": ["fedavg"],
+}
 
 
 def read(root, content):
@@ -65,7 +71,7 @@ def test_questions_are_few_and_ask(tmp_path, questions, words):
 @pytest.mark.parametrize(
     ("place", "key", "value", "words"),
     [
-        ("demo_table2", "outcome", "open", "differences: no artifact or setting 'demo_table2'; did you mean"),
+        ("demo_table2", "outcome", "unresolved", "differences: no artifact or setting 'demo_table2'; did you mean"),
         ("full", "algorithms", ["fedavgg"], "differences.full.0.algorithms: no row has 'fedavgg'"),
         ("full", "metrics", ["los"], "differences.full.0.metrics: no metric 'los'; did you mean 'loss'"),
         ("full", "evidence", "ran 64", "differences.full.0.evidence: unknown key"),

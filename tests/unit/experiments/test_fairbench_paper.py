@@ -11,10 +11,10 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import trials, tune
 from fairfl.runtime.validation import SpecError
 
-SCALES = ("paper", "small", "quick")
+SCALES = ("full", "small", "quick")
 
 
-def load(root, scale="paper", **config):
+def load(root, scale="full", **config):
     return load_workload(root, {"papers": ["fairbench"], "scale": scale, **config})
 
 

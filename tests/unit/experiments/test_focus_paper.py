@@ -8,10 +8,10 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.cells import MEASURED_KINDS
 
-SCALES = ("paper", "small", "quick")
+SCALES = ("full", "small", "quick")
 
 
-def load(root, scale="paper"):
+def load(root, scale="full"):
     return load_workload(root, {"papers": ["focus"], "scale": scale})
 
 

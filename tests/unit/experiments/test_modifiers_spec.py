@@ -43,8 +43,8 @@ def load(root, row, setting=None, **paper):
     for folder in ("papers", "scales"):
         (root / folder).mkdir()
     (root / "papers/demo.yaml").write_text(json.dumps(text))
-    (root / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": ""}))
-    return load_workload(root, {"scale": "paper", "papers": ["demo"]})
+    (root / "scales/full.yaml").write_text(json.dumps({"scale": "full", "description": ""}))
+    return load_workload(root, {"scale": "full", "papers": ["demo"]})
 
 
 def train_spec(workload):

@@ -126,7 +126,7 @@ def borrowing(root, tmp_path):
         paper = json.loads(json.dumps(BORROWED))
         change(paper)
         written(tmp_path / "papers", paper, "mine")
-        return load_workload(tmp_path, {"scale": "paper", "papers": ["mine"], **config})
+        return load_workload(tmp_path, {"scale": "full", "papers": ["mine"], **config})
 
     return load
 
@@ -148,7 +148,7 @@ def test_the_lender_says_how_its_algorithms_run_and_the_borrower_how_its_own_do(
     assert workload.hyperparameters(term)["alpha"] == 2.0
     assert workload.sharing.usage("fedfv_fmnist", "term").title == "Tilted"
     assert workload.sharing.metrics("fedfv_fmnist")["accuracy_worst10"].name == "worst"
-    alone = load_workload(root, {"scale": "paper", "papers": ["fedfv"]})
+    alone = load_workload(root, {"scale": "full", "papers": ["fedfv"]})
     same = next(run for run in alone.runs if run == fedavg)
     assert train.spec_of_run(workload, same) == train.spec_of_run(alone, same)
 

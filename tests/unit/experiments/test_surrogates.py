@@ -15,9 +15,9 @@ SETTING = "fedfv_fmnist"
 
 
 def workload(root: Path, **changes):
-    """At paper scale, with two surrogates in one setting; `changes` are to the setting."""
+    """At full scale, with two surrogates in one setting; `changes` are to the setting."""
     load = load_workload(
-        root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper", "papers": ["fedfv"]}
+        root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full", "papers": ["fedfv"]}
     )
     changes = {"surrogate": Surrogate(clusters=2)} | changes
     load.settings[SETTING] = load.settings[SETTING].model_copy(update=changes)
@@ -27,7 +27,7 @@ def workload(root: Path, **changes):
 def test_a_file_for_each_true_cluster_and_seed(root):
     load = workload(root, seeds=[0, 12])
     graph = graph_of(load)
-    folder = f"results/paper/surrogates/{SETTING}"
+    folder = f"results/full/surrogates/{SETTING}"
     assert {path for path in graph.job(f"collect/{SETTING}").reads["results"] if "/surrogates/" in path} == {
         f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
     }

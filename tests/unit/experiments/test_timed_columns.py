@@ -53,10 +53,10 @@ def load(root: Path, artifacts: dict | None = None, settings: dict | None = None
     (root / "papers").mkdir(exist_ok=True)
     (root / "scales").mkdir(exist_ok=True)
     (root / "papers/demo.yaml").write_text(json.dumps(paper))
-    for scale, patches in (("tiny", [patch]), ("paper", [])):
+    for scale, patches in (("tiny", [patch]), ("full", [])):
         text = json.dumps({"scale": scale, "description": "", "patches": patches})
         (root / f"scales/{scale}.yaml").write_text(text)
-    return load_workload(root, {"scale": "paper", "papers": ["demo"], **config})
+    return load_workload(root, {"scale": "full", "papers": ["demo"], **config})
 
 
 def test_timed_artifacts_ask_for_measurements_and_no_runs(tmp_path) -> None:
@@ -90,9 +90,9 @@ def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
 def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> None:
     graph = graph_of(load(tmp_path))
     job = graph.job("table/demo/table12")
-    assert job.parsed["files"] == {"timed": {"ten": "results/paper/timed/ten.json"}}
-    assert job.reads == {"timed": ["results/paper/timed/ten.json"]}
-    assert "results/paper/timed/hundred.json" in graph.job("table/demo/table9").reads["timed"]
+    assert job.parsed["files"] == {"timed": {"ten": "results/full/timed/ten.json"}}
+    assert job.reads == {"timed": ["results/full/timed/ten.json"]}
+    assert "results/full/timed/hundred.json" in graph.job("table/demo/table9").reads["timed"]
     timed = graph.job("comparison").reads["timed"]
-    assert set(timed) == {"results/paper/timed/ten.json", "results/paper/timed/hundred.json"}
+    assert set(timed) == {"results/full/timed/ten.json", "results/full/timed/hundred.json"}
     assert "timed" not in graph.job("table/demo/table1").reads

@@ -45,7 +45,7 @@ def test_every_paper_has_all_its_artifacts(root):
     ours |= {f"eagle_{name}_validation" for name in ("table2", "figure2", "figure4")}
     artifacts = workload(root).artifacts
     assert set(artifacts) == keys | ours
-    assert {name for name, (_, _, artifact) in artifacts.items() if artifact.ours} == ours
+    assert {name for name, (_, _, artifact) in artifacts.items() if not artifact.in_paper} == ours
     assert len(keys) == 97
 
 
@@ -58,7 +58,7 @@ def test_runs_that_two_artifacts_share_are_run_once(root):
 
 
 def test_paper_scale_changes_nothing(root):
-    load = workload(root, scale="paper")
+    load = workload(root, scale="full")
     assert all(changed_by_scale(load, name) == [] for name in load.settings)
     setting = load.settings["eagle_emnist_cnn_a0.1"]
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
@@ -143,7 +143,7 @@ def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(ro
 
 
 def test_local_optima_are_inputs_of_eagle_only(root):
-    graph = graph_of(workload(root, scale="paper"))
+    graph = graph_of(workload(root, scale="full"))
     setting = "eagle_emnist_linear_a0.1"
     assert len(graph.job(f"train/{setting}/eagle/lambda=1.0/seed0").reads["optima"]) == 10
     assert graph.job(f"train/{setting}/fedavg/default/seed0").reads["optima"] == []
@@ -151,7 +151,7 @@ def test_local_optima_are_inputs_of_eagle_only(root):
 
 # -- calibration -------------------------------------------------------------------------------------
 def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
-    load = workload(root, scale="paper")
+    load = workload(root, scale="full")
     grid = load.calibration_grid("eagle_emnist_linear_a2000")
     assert len(grid) == 5 * 4  # with the named choices, samples 50000 at rate 0.3, which are a point of the grid
     first, *_, last = grid
@@ -165,14 +165,14 @@ def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
 
 
 def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
-    for scale in ("quick", "small", "paper"):
+    for scale in ("quick", "small", "full"):
         load = workload(root, scale=scale)
         assert {load.paper_of[name] for name in load.open} == {"eagle", "fedeba", "fedfv", "focus"}
         assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
 
 
 def test_every_target_is_reported_for_fedavg(root):
-    load = workload(root, scale="paper")
+    load = workload(root, scale="full")
     for name in load.open:
         job = graph_of(load).job(f"calibrate/{name}").parsed
         reported = set()
@@ -187,7 +187,7 @@ def test_every_target_is_reported_for_fedavg(root):
 
 # -- tuning -----------------------------------------------------------------------------------------
 def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
-    load = workload(root, scale="paper")
+    load = workload(root, scale="full")
     base = load.settings["vred_cifar100"]
     points = load.tuning_grid("vred_cifar100")
     assert [point["learning_rate"] for point in points.values()] == [0.001, 0.002, 0.005, 0.01, 0.02, 0.05]
@@ -220,7 +220,7 @@ def test_only_what_a_selection_makes_is_compared(root, name):
 
 
 def test_a_table_on_request_is_a_target_that_brings_its_search(root):
-    graph = graph_of(workload(root, scale="paper", papers=["vred"]))
+    graph = graph_of(workload(root, scale="full", papers=["vred"]))
     assert graph.wanted("vred_table4") == ["table/vred/table4"]
     assert "tune/vred_cifar100/vred" in graph.job("table/vred/table4").inputs
     rest = {job.name for job in graph.below(graph.everything())}

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.agreement import (
     FIXED,
     UNKNOWN,
     Noise,
-    limit,
+    agreement_tolerance,
+    closeness_tolerance,
     noise_of,
     pooled_noise,
-    tolerance,
     with_evaluations,
     with_printed,
 )
@@ -91,7 +91,7 @@ def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move()
     bounded = with_evaluations(printed, key(FEDAVG), own, 0.05)
     assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 9)
     assert bounded.source == "its own last 10 evaluations, 9 degrees of freedom"
-    assert limit(bounded, 1, 5, 0.005, 0.05) == pytest.approx(6.786471 * math.sqrt(1.2) + 0.005, abs=1e-5)
+    assert agreement_tolerance(bounded, 1, 5, 0.005, 0.05) == pytest.approx(6.786471 * math.sqrt(1.2) + 0.005, abs=1e-5)
     wider = Noise(2.5, 4, 0, printed=True)
     assert with_evaluations(wider, key(FEDAVG), own, 0.05) is wider
     both = with_evaluations(printed, key(FEDAVG), evaluated(80, 81, late=[0.03, 0.04]), 0.05)
@@ -138,9 +138,13 @@ def test_a_variant_that_diverged_has_no_noise(diverged):
 
 def test_the_limit_by_hand():
     """t of 4 degrees at 5 % is 2.776445; s sqrt(1/5 + 1/5) = 1.264911."""
-    assert limit(Noise(2.0, 4, 1), 5, 5, 0.005, 0.05) == pytest.approx(2.776445 * 1.264911 + 0.005, abs=1e-5)
-    assert limit(Noise(2.0, 4, 1), 1, 5, 0, 0.05) == pytest.approx(2.776445 * 2 * math.sqrt(1.2), abs=1e-5)
-    assert limit(UNKNOWN, 1, 5, 0.005, 0.05) == limit(FIXED, 1, 5, 0.005, 0.05) == 0.005
+    assert agreement_tolerance(Noise(2.0, 4, 1), 5, 5, 0.005, 0.05) == pytest.approx(
+        2.776445 * 1.264911 + 0.005, abs=1e-5
+    )
+    assert agreement_tolerance(Noise(2.0, 4, 1), 1, 5, 0, 0.05) == pytest.approx(
+        2.776445 * 2 * math.sqrt(1.2), abs=1e-5
+    )
+    assert agreement_tolerance(UNKNOWN, 1, 5, 0.005, 0.05) == agreement_tolerance(FIXED, 1, 5, 0.005, 0.05) == 0.005
 
 
 @pytest.mark.parametrize(
@@ -149,7 +153,9 @@ def test_the_limit_by_hand():
     + [(60.0, "percent2", 6.0), (0.0, "nats", 0.0)],
 )
 def test_tolerances(reported, unit, expected):
-    assert tolerance(reported, unit, Verdict(close_points=2.0, close_relative=0.1)) == pytest.approx(expected)
+    assert closeness_tolerance(reported, unit, VerdictConfig(close_points=2.0, close_relative=0.1)) == pytest.approx(
+        expected
+    )
 
 
 def agreements(rng, seeds, paper_seeds, level, stds, repetitions=400, digits=2):
@@ -167,7 +173,7 @@ def agreements(rng, seeds, paper_seeds, level, stds, repetitions=400, digits=2):
             reported = round(float(rng.normal(mean, std, paper_seeds).mean()), digits)
             ours = cells[key(variant)]
             noise = noise_of(key(variant), ours, pooled)
-            allowed = limit(noise, ours.seeds, paper_seeds, 0.5 * 10**-digits, level)
+            allowed = agreement_tolerance(noise, ours.seeds, paper_seeds, 0.5 * 10**-digits, level)
             found[place] += abs(ours.mean - reported) <= allowed
     return found / repetitions
 

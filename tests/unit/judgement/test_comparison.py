@@ -101,11 +101,11 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("5.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
     pooled = "pooled over 2 variants and the printed spread, 3 degrees of freedom"
-    assert (line.reported_seeds, line.limit_source) == (2, pooled)
+    assert (line.reported_seeds, line.tolerance_source) == (2, pooled)
     # Both variants have 5.0 and 5.2, so 0.02 each; t of 3 degrees at 5 % is 3.182446.
     std = ((0.02 + 0.02 + 0.2**2) / 3) ** 0.5
     assert float(line.seed_std) == pytest.approx(std)
-    assert float(line.limit) == pytest.approx(3.182446 * std + 0.005, abs=1e-6)
+    assert float(line.tolerance) == pytest.approx(3.182446 * std + 0.005, abs=1e-6)
     assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
     assert (line.fingerprints, line.data, line.changed_by_scale) == ("f0;f1", "synthetic_gaussian", "")
     percent = one(rows, "same", metric="acc")
@@ -139,8 +139,8 @@ def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
             run = f"same/fedavg/default/seed{seed},f{seed}"
             tidy.write_text(tidy.read_text() + f"same,fedavg,,{seed},{metric},{value},{unit},d,10,{run}\n")
     line = one(lines_of(workload, tmp_path), "same")
-    assert (line.verdict, line.strict, line.seed_std) == ("agrees", "differs", "0.5")
-    assert float(line.limit) == pytest.approx(2.100922 * 0.5 + 0.005, abs=1e-6)
+    assert (line.verdict, line.verdict_strict, line.seed_std) == ("agrees", "differs", "0.5")
+    assert float(line.tolerance) == pytest.approx(2.100922 * 0.5 + 0.005, abs=1e-6)
 
 
 def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:
@@ -160,7 +160,7 @@ def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(t
     workload.settings["same"] = workload.settings["same"].model_copy(update={"fitted": {"qffl/q=1.0": "its step"}})
     lines = lines_of(workload, tmp_path)
     chosen_by, other = one(lines, "same", "qffl"), one(lines, "same")
-    assert (chosen_by.verdict, chosen_by.strict, other.verdict) == ("fitted", "fitted", "agrees")
+    assert (chosen_by.verdict, chosen_by.verdict_strict, other.verdict) == ("fitted", "fitted", "agrees")
     assert (chosen_by.note, other.note) == ("fitted: this row chose its step", "")
 
 
@@ -169,19 +169,19 @@ def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(t
 )
 def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
     rows = compare(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n")
-    assert one(rows, "same").verdict == wanted  # ours 5.1, limit 0.6135
+    assert one(rows, "same").verdict == wanted  # ours 5.1, tolerance 0.6135
 
 
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [
         ({}, "agrees"),
-        ({"level": 0.2, "close_relative": 0.05}, "differs"),
-        ({"level": 0.2, "close_relative": 0.06}, "close"),
+        ({"significance_level": 0.2, "close_relative": 0.05}, "differs"),
+        ({"significance_level": 0.2, "close_relative": 0.06}, "close"),
     ],
 )
 def test_limits_come_from_config(tmp_path, config, wanted) -> None:
-    """Ours is 0.3 below; at 20 % the limit is 0.2717, and 6 % of 5.4 are 0.324."""
+    """Ours is 0.3 below; at 20 % the tolerance is 0.2717, and 6 % of 5.4 are 0.324."""
     workload = build(tmp_path, "table1,same,fedavg,,loss,5.4,,,nats,\n", verdict=config)
     assert one(lines_of(workload, tmp_path), "same").verdict == wanted
 
@@ -199,7 +199,7 @@ def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> s
 @pytest.mark.parametrize(
     ("reported", "wanted"),
     [
-        ({"fedavg,": 1.2}, "inconclusive"),  # half of it is 0.6, the limit 0.6135
+        ({"fedavg,": 1.2}, "inconclusive"),  # half of it is 0.6, the tolerance 0.6135
         ({"fedavg,": 0.05}, "inconclusive"),  # however far: a hit would not have counted either
         ({"fedavg,": 1.3}, "differs"),
         ({"fedavg,": 0}, "differs"),  # no half, no column
@@ -211,8 +211,8 @@ def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> s
 def test_a_limit_that_nearly_any_number_would_be_within_tells_nothing(tmp_path, reported, wanted) -> None:
     text = "".join(f"table1,same,{name},loss,{value},,,nats,\n" for name, value in reported.items())
     line = one(compare(tmp_path, text), "same")
-    assert (line.verdict, line.strict) == (wanted, wanted)
-    assert float(line.limit) == pytest.approx(0.6135, abs=1e-4)
+    assert (line.verdict, line.verdict_strict) == (wanted, wanted)
+    assert float(line.tolerance) == pytest.approx(0.6135, abs=1e-4)
 
 
 def single_seed(root: Path, reported: str, late: float | None) -> SimpleNamespace:
@@ -233,8 +233,8 @@ def test_a_lower_bound_of_the_noise_never_makes_a_number_differ(tmp_path, late, 
     """Two seeds of the paper, one of ours: its late evaluations say how little it may scatter at least."""
     line = single_seed(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n", late)
     assert line.verdict == wanted
-    assert line.strict == {"5.0": "agrees", "5.2": "close", "9": "differs"}[value]
-    assert ("a bound from below" in line.limit_source) == (late is not None)
+    assert line.verdict_strict == {"5.0": "agrees", "5.2": "close", "9": "differs"}[value]
+    assert ("a bound from below" in line.tolerance_source) == (late is not None)
 
 
 @pytest.mark.parametrize("kind", ["unknown", "population std"])
@@ -244,7 +244,7 @@ def test_a_printed_spread_of_any_kind_bounds_the_noise_too(tmp_path, kind, value
     line = single_seed(tmp_path, f"table1,same,fedavg,,loss,{value},0.1,{kind},nats,\n", 0.01)
     std = 0.1 * (2**0.5 if kind == "population std" else 1)
     assert (line.verdict, float(line.seed_std)) == (wanted, pytest.approx(std))
-    assert float(line.limit) == pytest.approx(12.7062 * std * 1.5**0.5 + 0.005, abs=1e-3)
+    assert float(line.tolerance) == pytest.approx(12.7062 * std * 1.5**0.5 + 0.005, abs=1e-3)
 
 
 def test_order_of_verdicts() -> None:
@@ -378,7 +378,7 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
         "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,ours_by_seed,seeds,"
-        "reported_seeds,difference,seed_std,limit,limit_source,verdict,strict,pairs,pairs_within,provenance,note,reported_note,contradiction,"
+        "reported_seeds,difference,seed_std,tolerance,tolerance_source,verdict,verdict_strict,seed_pairs,seed_pairs_within,provenance,note,reported_note,contradiction,"
         "data,changed_by_scale,runs,fingerprints"
     )
     assert len(rows) == 21

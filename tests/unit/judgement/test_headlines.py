@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fairfl.experiments.config import Verdict
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cell, Cells
-from fairfl.judgement.headlines import Change, Itself, changes, itself
+from fairfl.judgement.headlines import Change, SelfConsistency, changes, self_consistency
 from fairfl.reporting.headlines import with_itself
 from tests.unit.reporting import demo
 from tests.unit.rows import compared
@@ -64,17 +64,17 @@ PAPER = {
     "metrics": {"acc": {"name": "Ave.", "meaning": "mean", "unit": "percent", "digits": 1}},
     "algorithms": {"fedavg": {"title": "FedAvg"}},
     "settings": {"x": demo.SETTING},
-    "artifacts": {"table1": TABLE, "table2": TABLE, "table3": TABLE | {"ours": True}},
+    "artifacts": {"table1": TABLE, "table2": TABLE, "table3": TABLE | {"in_paper": False}},
 }
 
 
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [
-        ((80.0, 0.5), (80.0, 0.1), Itself(1, 0, 0)),
-        ((80.0, None), (80.9, None), Itself(1, 1, 1)),  # within one point: close
-        ((80.0, None), (81.5, None), Itself(1, 1, 0)),
-        ((80.0, None), (None, None), Itself(0, 0, 0)),
+        ((80.0, 0.5), (80.0, 0.1), SelfConsistency(1, 0, 0)),
+        ((80.0, None), (80.9, None), SelfConsistency(1, 1, 1)),  # within one point: close
+        ((80.0, None), (81.5, None), SelfConsistency(1, 1, 0)),
+        ((80.0, None), (None, None), SelfConsistency(0, 0, 0)),
     ],
 )
 def test_two_prints_of_a_number_are_held_against_each_other(first, second, found):
@@ -83,7 +83,7 @@ def test_two_prints_of_a_number_are_held_against_each_other(first, second, found
         f"demo_table{n}": Cells({place: Cell(mean, std, unit="percent", spread_kind="std")})
         for n, (mean, std) in enumerate((first, second, (10.0, None)), 1)
     }
-    assert itself("demo", Paper(**PAPER), tables, Verdict()) == found
+    assert self_consistency("demo", Paper(**PAPER), tables, VerdictConfig()) == found
 
 
 def test_rows_that_are_equal_in_effect_are_held_against_each_other():
@@ -101,18 +101,18 @@ def test_rows_that_are_equal_in_effect_are_held_against_each_other():
         ("population std", 8, 2, 1),
     ):
         settings = {"x": demo.SETTING | {"stated_seeds": stated}}
-        paper = Paper(**PAPER | {"algorithms": algorithms, "settings": settings, "alike": [group]})
+        paper = Paper(**PAPER | {"algorithms": algorithms, "settings": settings, "equivalent_rows": [group]})
         numbers = zip(variants, ((80.0, 0.5), (82.6, 0.5), (83.3, 0.5)), strict=True)
         cells = {("x", v, "acc"): Cell(mean, std, unit="percent", spread_kind=kind) for v, (mean, std) in numbers}
-        found = itself("demo", paper, {"demo_table1": Cells(cells)}, Verdict())
-        assert found == Itself(alike=3, alike_near=agree, alike_strict=strict)
-    assert with_itself(found) == "67 % (33 % strictly) of 3 pairs of rows equal in effect; prints nothing twice"
+        found = self_consistency("demo", paper, {"demo_table1": Cells(cells)}, VerdictConfig())
+        assert found == SelfConsistency(alike=3, alike_near=agree, alike_strict=strict)
+    assert with_itself(found) == "67 % (33 %, strict rule) of 3 pairs of rows equal in effect; prints nothing twice"
 
 
 def test_a_row_that_is_equal_in_effect_is_one_of_the_papers():
     group = {"setting": "x", "rows": [{"algorithm": "fedavg"}, {"algorithm": "fedavgg"}], "source": "inferred: no"}
-    with pytest.raises(ValueError, match="alike.0.rows.1: unknown 'fedavgg'; did you mean 'fedavg'"):
-        Paper(**PAPER | {"alike": [group]})
+    with pytest.raises(ValueError, match="equivalent_rows.0.rows.1: unknown 'fedavgg'; did you mean 'fedavg'"):
+        Paper(**PAPER | {"equivalent_rows": [group]})
 
 
 @pytest.mark.parametrize(

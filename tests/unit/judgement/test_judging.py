@@ -1,4 +1,4 @@
-"""Claims are judged on our numbers and on the papers' own, and say what the judgement rests on."""
+"""Claims are checked on our numbers and on the papers' own, and say what the judgement rests on."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import parse
 from fairfl.judgement.claims.judging import claim_lines, setting_of
-from fairfl.judgement.claims.noise import DRAWS, share_that_holds, with_noise
+from fairfl.judgement.claims.noise import DRAWS, share_of_resamples, with_noise
 from fairfl.judgement.results import results_of
 from fairfl.judgement.rows import ClaimLine
 from tests.unit.reporting import demo
@@ -56,7 +56,7 @@ def build(root: Path, *claims: dict, reported: str = ""):
     return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
 
 
-def claim(expr: str, setting: str | None = "full", reference: str = "untestable") -> dict:
+def claim(expr: str, setting: str | None = "full", reference: str = "not testable from printed numbers") -> dict:
     return {"id": "c1", "setting": setting, "expr": expr, "text": "words", "reference": reference}
 
 
@@ -70,27 +70,35 @@ def judge(root: Path, *claims: dict, **options) -> list[ClaimLine]:
 
 def test_both_sides_are_judged(tmp_path) -> None:
     reported = "table1,full,fedavg,,loss,5,,,nats,\ntable1,full,qffl,q=1,loss,4,,,nats,\n"
-    (line,) = judge(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="fails"), reported=reported)
-    assert (line.here, line.left, line.right) == ("holds", "1", "2")
+    (line,) = judge(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="refuted"), reported=reported)
+    assert (line.status, line.lhs, line.rhs) == ("supported", "1", "2")
     # The figure has no reported file: the table of the same paper answers for it.
-    assert (line.reported, line.reported_expected, line.basis) == ("fails", "fails", "paper scale")
+    assert (line.status_in_paper, line.expected_in_paper, line.basis) == ("refuted", "refuted", "full scale")
 
 
 @pytest.mark.parametrize(
     ("expr", "setting", "wanted"),
     [
-        ("loss(fedavg) < 3", "full", {"here": "holds", "reported": "untestable"}),  # without reported numbers
-        ("loss(fedavg) + 0.4 == loss(fedavg)", "full", {"here": "holds"}),  # the paper prints no digit after the point
-        ("loss(qffl, q=7) < 3", "full", {"here": "undecidable", "reason": "no value for loss of qffl(q=7) in full"}),
-        ("loss(fedavg)@short < 3", None, {"here": "not judged here", "hint": "holds"}),
-        ("loss(fedavg)@short > 3", None, {"here": "not judged here", "hint": "fails"}),
-        ("loss(qffl, q=7)@short > 3", None, {"here": "undecidable", "hint": "undecidable"}),
+        # Without reported numbers.
+        ("loss(fedavg) < 3", "full", {"status": "supported", "status_in_paper": "not testable from printed numbers"}),
+        # The paper prints no digit after the point.
+        ("loss(fedavg) + 0.4 == loss(fedavg)", "full", {"status": "supported"}),
+        ("loss(qffl, q=7) < 3", "full", {
+            "status": "missing numbers", "reason": "no value for loss of qffl(q=7) in full",
+        }),
+        ("loss(fedavg)@short < 3", None, {
+            "status": "not evaluated at this scale", "status_at_this_scale": "supported",
+        }),
+        ("loss(fedavg)@short > 3", None, {
+            "status": "not evaluated at this scale", "status_at_this_scale": "refuted",
+        }),
+        ("loss(qffl, q=7)@short > 3", None, {"status": "missing numbers", "status_at_this_scale": "missing numbers"}),
         ("loss(fedavg) < 3", None, {
-            "here": "undecidable", "setting": "", "left": "",
+            "status": "missing numbers", "setting": "", "lhs": "",
             "reason": "the claim names no setting and its artifact has several",
         }),
         ("loss(fedavg) == loss(fedavg)@short", "full", {
-            "basis": "paper scale; digits (stand-in for synthetic_gaussian), 7 changes",
+            "basis": "full scale; digits (stand-in for synthetic_gaussian), 7 changes",
         }),
     ],
 )  # fmt: skip
@@ -121,9 +129,9 @@ def test_command(tmp_path) -> None:
     with out.open(newline="") as handle:
         (row,) = csv.DictReader(handle)
     assert ",".join(row) == (
-        "paper,artifact,claim,setting,text,expr,here,hint,share,left,right,reason,reported,reported_expected,basis"
+        "paper,artifact,claim,setting,text,expr,status,status_at_this_scale,share_of_resamples,lhs,rhs,reason,status_in_paper,expected_in_paper,basis"
     )
-    assert (row["paper"], row["artifact"], row["claim"], row["here"]) == ("demo", "demo_figure1", "c1", "holds")
+    assert (row["paper"], row["artifact"], row["claim"], row["status"]) == ("demo", "demo_figure1", "c1", "supported")
 
 
 # -- the papers themselves --------------------------------------------------------------------
@@ -133,18 +141,18 @@ def test_command(tmp_path) -> None:
 def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, claims: int) -> None:
     paper = load_paper(ROOT / f"papers/{name}.yaml")
     digits = digits_of(paper.metrics)
-    tables = results_of(load_workload(ROOT, {"scale": "paper", "papers": [name]}), ROOT, {}).reported
+    tables = results_of(load_workload(ROOT, {"scale": "full", "papers": [name]}), ROOT, {}).reported
     wrong, count = [], 0
     for key, artifact in paper.artifacts.items():
         values = pooled(f"{name}_{key}", tables)
         for one in artifact.claims:
-            judged = evaluate(
+            checked = evaluate(
                 parse(one.expr, one.id), values, setting_of(one, f"{name}_{key}", artifact), artifact.rows, digits
             )
-            status = "untestable" if judged.status == "undecidable" else judged.status
+            status = "not testable from printed numbers" if checked.status == "missing numbers" else checked.status
             count += 1
             if status != one.reference:
-                wrong.append((key, one.id, status, one.reference, judged.reason))
+                wrong.append((key, one.id, status, one.reference, checked.reason))
     assert not wrong
     assert count == claims
 
@@ -159,35 +167,35 @@ def seeds(means: dict[str, float], std: float, count: int) -> Cells:
     })  # fmt: skip
 
 
-def judged(cells: Cells, expr: str, level: float = 0.05) -> tuple[str, float | None]:
+def checked(cells: Cells, expr: str, level: float = 0.05) -> tuple[str, float | None]:
     rows = [Row(algorithm=variant.algorithm) for _, variant, _ in cells.cells]
     judge = partial(evaluate, parse(expr, "c"), setting="full", rows=rows, digits=lambda metric: 3)
-    share, _ = share_that_holds(judge, cells, pooled_noise(cells.cells))
+    share, _ = share_of_resamples(judge, cells, pooled_noise(cells.cells))
     return with_noise(judge(cells).status, share, level), share
 
 
 @pytest.mark.parametrize(
     ("expr", "status"),
     [
-        ("loss(fedavg) < loss(afl)", "holds"),  # ten standard errors apart
-        ("loss(fedavg) > loss(afl)", "fails"),
-        ("loss(fedavg) < loss(term)", "within noise"),  # a tenth of one
-        ("loss(fedavg) > loss(term)", "within noise"),
-        ("min_over(loss, !afl) < loss(afl)", "holds"),
-        ("loss(afl) - loss(fedavg) > 0.5", "holds"),
+        ("loss(fedavg) < loss(afl)", "supported"),  # ten standard errors apart
+        ("loss(fedavg) > loss(afl)", "refuted"),
+        ("loss(fedavg) < loss(term)", "inconclusive"),  # a tenth of one
+        ("loss(fedavg) > loss(term)", "inconclusive"),
+        ("min_over(loss, !afl) < loss(afl)", "supported"),
+        ("loss(afl) - loss(fedavg) > 0.5", "supported"),
     ],
 )
 def test_a_claim_that_other_seeds_would_turn_is_within_noise(expr, status) -> None:
-    assert judged(seeds({"fedavg": 1.0, "afl": 2.0, "term": 1.01}, std=0.2, count=4), expr)[0] == status
+    assert checked(seeds({"fedavg": 1.0, "afl": 2.0, "term": 1.01}, std=0.2, count=4), expr)[0] == status
 
 
 def test_the_share_of_draws_is_that_of_students_distribution() -> None:
     """Six seeds of s = 1: the mean is 1 standard error above 1, so P(t_5 > -1) = 0.818; the pooled s is its own."""
     cells = seeds({"fedavg": 1 + 6**-0.5}, std=1.0, count=6)
-    status, share = judged(cells, "loss(fedavg) > 1")
-    assert share == pytest.approx(0.818, abs=4 * (0.818 * 0.182 / DRAWS) ** 0.5) and status == "within noise"
-    assert judged(cells, "loss(fedavg) > 1", level=0.3)[0] == "holds"
-    assert judged(cells, "loss(fedavg) > 1") == (status, share)  # the same draws every time
+    status, share = checked(cells, "loss(fedavg) > 1")
+    assert share == pytest.approx(0.818, abs=4 * (0.818 * 0.182 / DRAWS) ** 0.5) and status == "inconclusive"
+    assert checked(cells, "loss(fedavg) > 1", level=0.3)[0] == "supported"
+    assert checked(cells, "loss(fedavg) > 1") == (status, share)  # the same draws every time
 
 
 def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations() -> None:
@@ -200,9 +208,9 @@ def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations
     cells = Cells({**own.cells, **late})
     noise = pooled_noise(own.cells)
     judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
-    for shared, expected in ((frozenset(), "holds"), (frozenset({"full"}), "within noise")):
-        share, _ = share_that_holds(judge, replace(cells, one_draw=shared), noise)
-        assert with_noise("holds", share, 0.05) == expected
+    for shared, expected in ((frozenset(), "supported"), (frozenset({"full"}), "inconclusive")):
+        share, _ = share_of_resamples(judge, replace(cells, one_draw=shared), noise)
+        assert with_noise("supported", share, 0.05) == expected
 
 
 def one_seed(reported: Cells, theirs: int) -> tuple[str, float | None]:
@@ -211,11 +219,11 @@ def one_seed(reported: Cells, theirs: int) -> tuple[str, float | None]:
         {("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in (("fedavg", 1.0), ("afl", 1.1))}
     )
     judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
-    share, unknown = share_that_holds(judge, cells, {}, reported, {"full": theirs})
+    share, unknown = share_of_resamples(judge, cells, {}, reported, {"full": theirs})
     return with_noise(judge(cells).status, share, 0.05, unknown), share
 
 
-@pytest.mark.parametrize(("std", "status"), [(0.001, "holds"), (0.2, "within noise")])
+@pytest.mark.parametrize(("std", "status"), [(0.001, "supported"), (0.2, "inconclusive")])
 def test_a_claim_of_one_seed_is_judged_with_the_printed_spreads(std, status) -> None:
     printed = Cells({
         ("full", Variant(name, {}), "loss"): Cell(1.0, std, spread_kind="std") for name in ("fedavg", "afl")
@@ -225,5 +233,5 @@ def test_a_claim_of_one_seed_is_judged_with_the_printed_spreads(std, status) -> 
 
 
 def test_a_claim_of_fewer_seeds_than_the_papers_and_no_known_noise_is_within_noise() -> None:
-    assert one_seed(Cells(), theirs=5) == ("within noise", None)
-    assert one_seed(Cells(), theirs=1) == ("holds", None)  # the paper has no more
+    assert one_seed(Cells(), theirs=5) == ("inconclusive", None)
+    assert one_seed(Cells(), theirs=1) == ("supported", None)  # the paper has no more

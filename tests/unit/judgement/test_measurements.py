@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairfl.judgement.comparison import BY_TARGET, UNSEEN
-from fairfl.judgement.measurements import by_limit_alone, comparable, count, count_claims, measurements, seeds_said
+from fairfl.judgement.measurements import by_tolerance_alone, comparable, count, count_claims, measurements, seeds_said
 from fairfl.reporting.headlines import share
 from tests.unit.rows import claim, compared
 
@@ -17,14 +17,14 @@ LINE = {
 
 
 def lines(*changes):
-    return [compared({**{"strict": change.get("verdict", "agrees")}, **LINE, **change}) for change in changes]
+    return [compared({**{"verdict_strict": change.get("verdict", "agrees")}, **LINE, **change}) for change in changes]
 
 
 def test_a_number_that_two_tables_print_counts_once_and_two_values_of_it_twice():
     found = count(lines({}, {"artifact": "demo_table2"}, {"artifact": "demo_table3", "reported": "81"}))
-    assert (found.judged, found.cells, found.agree, found.compared) == (2, 3, 2, 2)
+    assert (found.conclusive, found.cells, found.agree, found.published) == (2, 3, 2, 2)
     other = count(lines({}, {"artifact": "demo_late", "reported": "79"}), {"demo_late"})
-    assert (other.judged, other.cells) == (1, 1)
+    assert (other.conclusive, other.cells) == (1, 1)
 
 
 def test_choices_belong_to_algorithms_and_counts_to_settings():
@@ -35,7 +35,7 @@ def test_choices_belong_to_algorithms_and_counts_to_settings():
 
 def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed():
     found = count(lines({"contradiction": "table 9: 70"}, {"artifact": "demo_table2"}, {"metric": "accuracy_var"}))
-    assert (found.judged, found.cells) == (1, 1)
+    assert (found.conclusive, found.cells) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -67,34 +67,35 @@ def test_one_seed_is_counted_where_the_paper_has_several():
     rows += [{"seeds": "1", "reported_seeds": "1"}, {"seeds": "1", "metric": "samples_train"}]
     rows += [{"seeds": "0", "verdict": "not run", "metric": "loss_mean"}]
     found = count(lines(*rows))
-    assert (found.one_seed, found.fewer_seeds, found.judged, found.compared) == (2, 3, 6, 7)
+    assert (found.one_seed, found.fewer_seeds, found.conclusive, found.published) == (2, 3, 6, 7)
 
 
 def test_what_agrees_by_wider_limits_alone_is_told():
     rows = [
-        {"strict": strict, "reported": str(n)} for n, strict in enumerate(("agrees", "close", "differs", "differs"))
+        {"verdict_strict": strict, "reported": str(n)}
+        for n, strict in enumerate(("agrees", "close", "differs", "differs"))
     ]
-    found = count(lines(*rows, {"verdict": "not run", "strict": "not run", "metric": "loss_mean"}))
-    assert (found.judged - found.differ, found.strict) == (4, 2)
-    assert share(found) == "100 % (50 % strictly)" and share(count(lines({}))) == "100 %"
+    found = count(lines(*rows, {"verdict": "not run", "verdict_strict": "not run", "metric": "loss_mean"}))
+    assert (found.conclusive - found.differ, found.strict) == (4, 2)
+    assert share(found) == "100 % (50 %, strict rule)" and share(count(lines({}))) == "100 %"
 
 
 def test_inconclusive_numbers_are_counted_apart_and_in_no_share():
     rows = [{"verdict": word, "reported": str(n)} for n, word in enumerate(("agrees", "differs", "inconclusive"))]
     found = count(lines(*rows, {"verdict": "not run", "metric": "loss_mean"}))
-    assert (found.judged, found.inconclusive, found.ran, found.compared) == (2, 1, 3, 4)
+    assert (found.conclusive, found.inconclusive, found.checked, found.published) == (2, 1, 3, 4)
     assert share(found) == "50 %" and found.cells == 3
-    alone = lines({"verdict": "inconclusive", "unit": "percent2", "limit": "50", "difference": "60"})
-    assert (count(alone).judged, share(count(alone))) == (0, "–")
+    alone = lines({"verdict": "inconclusive", "unit": "percent2", "tolerance": "50", "difference": "60"})
+    assert (count(alone).conclusive, share(count(alone))) == (0, "–")
     far = [replace(alone[0], reported=value, ours=value + 60) for value in (80.0, 700.0)]
-    by_limit = [by_limit_alone(line).verdict for line in far]
+    by_limit = [by_tolerance_alone(line).verdict for line in far]
     assert by_limit == ["differs", "close"]
 
 
 def test_claims_of_other_readings_do_not_count():
-    claims = [claim({"artifact": "a", "here": here}) for here in ("holds", "within noise", "undecidable")]
-    found = count_claims([*claims, claim({"artifact": "b", "here": "fails"})], {"b"})
-    assert found.judged == 2 and found.statuses.total() == 3
+    claims = [claim({"artifact": "a", "status": here}) for here in ("supported", "inconclusive", "missing numbers")]
+    found = count_claims([*claims, claim({"artifact": "b", "status": "refuted"})], {"b"})
+    assert found.checked == 2 and found.statuses.total() == 3
 
 
 def test_tables_say_what_is_true_of_their_seeds():

@@ -32,7 +32,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("scale", ["quick", "small", "paper"])
+@pytest.mark.parametrize("scale", ["quick", "small", "full"])
 def test_every_model_of_a_paper_can_be_built(root, scale):
     workload = load_workload(root, {"scale": scale, "papers": ours(root)})
     for name, setting in workload.settings.items():

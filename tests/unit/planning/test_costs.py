@@ -16,7 +16,7 @@ from tests.unit.registered import ours
 
 @pytest.fixture(scope="module")
 def workload(root):
-    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper", "device": "cpu", "mirrors": []}
+    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full", "device": "cpu", "mirrors": []}
     return load_workload(root, config | {"papers": ours(root)[:-1]})
 
 
@@ -119,17 +119,17 @@ def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, workload, monkey
     offline = load_workload(root, workload.config.model_dump() | {"offline": True})
     key = workload.prepared("fedeba_cifar10_cnn", 0)
     offline.prepared("fedeba_cifar10_cnn", 0)
-    assert (source(workload, key), source(offline, key)) == ("download", "missing")
+    assert (source(workload, key), source(offline, key)) == ("download", "unavailable")
     Path("data/cifar10").mkdir(parents=True)
     Path("data/cifar10/cifar10_jpeg.tar.xz").touch()  # another form of it
-    assert source(offline, key) == "here"
-    assert source(offline, "weights/resnet18") == "missing"
+    assert source(offline, key) == "local"
+    assert source(offline, "weights/resnet18") == "unavailable"
     for setting, part in {
         "eagle_emnist_linear_a0.1": "emnist/emnist_byclass_test.zip",
         "vred_cifar100": "cifar100/cifar100_jpeg.tar.xz",
         "focus_femnist_204": "femnist/femnist_leaf.tar.gz",
     }.items():
-        assert source(offline, offline.prepared(setting, 0)) == "missing"
+        assert source(offline, offline.prepared(setting, 0)) == "unavailable"
         Path("data", part).parent.mkdir()
         Path("data", part).touch()  # a part or a lossy copy
-        assert source(offline, offline.prepared(setting, 0)) == "here"
+        assert source(offline, offline.prepared(setting, 0)) == "local"

@@ -36,7 +36,7 @@ def test_what_several_need_is_paid_by_the_first():
 def test_a_run_that_comes_first_tells_too_and_is_not_taken_twice():
     candidates = [candidate("first", 4), candidate("then", 5, "first")]
     (pick,) = greedy(candidates, {"first": 2.0, "then": 1.0}, 3.0)
-    assert (pick.name, pick.jobs, pick.tells, pick.hours) == ("then", ("first", "then"), 9, 3.0)
+    assert (pick.name, pick.jobs, pick.new_verdicts, pick.hours) == ("then", ("first", "then"), 9, 3.0)
 
 
 def test_what_is_paid_costs_nothing():
@@ -60,5 +60,5 @@ def test_the_sum_never_exceeds_the_budget_and_the_order_of_candidates_does_not_m
     # Nothing that fits is left.
     left = budget - math.fsum(pick.hours for pick in picks)
     for other in candidates:
-        if other.name not in paid and other.tells:
+        if other.name not in paid and other.new_verdicts:
             assert math.fsum(hours[job] for job in other.jobs - set(paid)) > left - 1e-9

@@ -10,7 +10,7 @@ from fairfl.planning.data import Facts, facts
 
 @pytest.fixture(scope="module")
 def workload(root):
-    return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"})
+    return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full"})
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What `snakemake plan` prints and writes."""
+"""What `fairfl plan` prints and writes."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
 
 SETTINGS = ["fedfv_fmnist", "fedfv_mnist"]
-PAGE = "results/paper/selections/papers=fedfv_settings=fedfv_fmnist,fedfv_mnist_seeds=0,1/index.html"
+PAGE = "results/full/selections/papers=fedfv_settings=fedfv_fmnist,fedfv_mnist_seeds=0,1/index.html"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def configuration(root, tmp_path, monkeypatch):
     for name in ("papers", "config.yaml"):
         (tmp_path / name).symlink_to(root / name)
     monkeypatch.chdir(tmp_path)
-    only = {"papers": ["fedfv"], "settings": SETTINGS, "seeds": [0, 1], "scale": "paper", "device": "cpu"}
+    only = {"papers": ["fedfv"], "settings": SETTINGS, "seeds": [0, 1], "scale": "full", "device": "cpu"}
     config = yaml.safe_load((root / "config.yaml").read_text()) | only
     return lambda **more: config | more
 
@@ -35,14 +35,14 @@ def printed(root, config, capsys, *options):
 
 
 def rows():
-    return {row["setting"]: row for row in csv.DictReader(Path("results/paper/plan.csv").open())}
+    return {row["setting"]: row for row in csv.DictReader(Path("results/full/plan.csv").open())}
 
 
 def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configuration, capsys):
     text = printed(root, configuration(), capsys)
-    assert re.fullmatch(r"\d+ jobs would run at scale paper:", text[0])
+    assert re.fullmatch(r"\d+ jobs would run at scale full:", text[0])
     assert "  50 trainings  never finished" in [f"  {line.strip()}" for line in text]
-    assert "done: 0 of 50 trainings here, 0 recorded, 50 missing" in text
+    assert "done: 0 of 50 trainings here, 0 stored, 50 missing" in text
     (takes,) = [line for line in text if line.startswith("takes: about ")]
     assert re.search(r" on a core, .* on all \d+ here, or .* on an NVIDIA", takes)
     jobs = int(text[0].split()[0])
@@ -51,7 +51,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     )
     assert "   hours are estimated from samples, rounds and the operations of the models" in text
     (tells,) = [line for line in text if line.startswith("tells: ")]
-    assert " 0 are checked by what is done, " in tells and "claims that can be decided: " in tells
+    assert " 0 are checked by what is done, " in tells and "claims that can be checked: " in tells
     table = text[text.index(tells) + 1 :]
     assert table[0].split() == ["numbers", "setting", "missing", "on", "a", "core", "data"]
     assert [line.split()[1] for line in table[1:3]] == SETTINGS
@@ -60,13 +60,13 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
         " whose data must be downloaded first (fashion_mnist, mnist; budget_downloads: true takes them)"
     )
     downloading = printed(root, configuration(budget_downloads=True), capsys)
-    assert any(line.startswith("numbers judged by core-hours") for line in downloading)
+    assert any(line.startswith("numbers checked by core-hours") for line in downloading)
     assert len(text) < 40 and not re.search(r"[0-9a-f]{16}", "\n".join(text))
     assert text[-2:] == [
         f"then see:  {PAGE}",
-        "details:   results/paper/plan.txt (each job), results/paper/plan.csv (each setting)",
+        "details:   results/full/plan.txt (each job), results/full/plan.csv (each setting)",
     ]
-    detailed = Path("results/paper/plan.txt").read_text()
+    detailed = Path("results/full/plan.txt").read_text()
     assert len(re.findall(r"^run   train/\S+  never finished$", detailed, re.M)) == 50
 
 
@@ -76,7 +76,7 @@ def test_the_table_of_settings_and_a_csv(root, configuration, capsys):
     assert linear["runs"] == linear["missing"] == "30" and linear["finished"] == linear["recorded"] == "0"
     assert 0 < float(linear["core_hours"]) < float(convolutional["core_hours"])
     assert float(linear["core_hours"]) == pytest.approx(2 * float(linear["core_hours_one_seed"]), rel=0.01)
-    assert linear["known"] == "estimated" and int(linear["memory_mib"]) > 300 and float(linear["disk_mib"]) > 0
+    assert linear["estimate_basis"] == "estimated" and int(linear["memory_mib"]) > 300 and float(linear["disk_mib"]) > 0
     assert int(linear["numbers"]) == 67 and linear["numbers_done"] == "0"
     assert linear["budget_runs"] == "0"
 
@@ -88,9 +88,9 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     text = printed(root, configuration(), capsys)
     row = rows()[SETTINGS[0]]
     assert (row["finished"], row["missing"], row["numbers_done"]) == ("15", "15", "67")
-    assert "done: 15 of 50 trainings here, 0 recorded, 35 missing" in text
+    assert "done: 15 of 50 trainings here, 0 stored, 35 missing" in text
     waiting = [line.split()[1] for line in text[text.index("") :] if re.match(r" +\d+  fedfv_", line)]
-    assert waiting == [SETTINGS[1]]  # the other's numbers are judged: more seeds of it tell no more of them
+    assert waiting == [SETTINGS[1]]  # the other's numbers are checked: more seeds of it tell no more of them
     (tells,) = [line for line in text if line.startswith("tells: ")]
     assert " 67 are checked by what is done, " in tells
 
@@ -99,7 +99,7 @@ def test_nothing_to_do_is_one_line(root, configuration, capsys):
     graph = graph_of(load_workload(root, configuration()))
     finish(graph)
     assert printed(root, configuration(), capsys) == [
-        f"nothing to do at scale paper: every result is as today's code makes it; {PAGE}"
+        f"nothing to do at scale full: every result is as today's code makes it; {PAGE}"
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_budget_shows_what_it_buys(root, configuration, capsys):
     (line,) = [line for line in text if line.startswith("budget of 0.002 core-hours: ")]
     row = rows()[SETTINGS[0]]
     assert 0 < int(row["budget_runs"]) < 30 and float(row["budget_hours"]) <= 0.002
-    assert line.endswith(f"which judge {row['budget_numbers']} numbers")
+    assert line.endswith(f"which check {row['budget_numbers']} numbers")
     assert rows()[SETTINGS[1]]["budget_runs"] == "0"  # ten times as dear
 
 

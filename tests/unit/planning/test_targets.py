@@ -1,4 +1,4 @@
-"""Numbers and claims that runs would judge: against the papers' CSVs and the workflow's own comparison."""
+"""Numbers and claims that runs would check: against the papers' CSVs and the workflow's own comparison."""
 
 import csv
 import re
@@ -14,7 +14,7 @@ from fairfl.planning import targets
 @pytest.fixture(scope="module")
 def workload(root):
     def load(**more):
-        return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"} | more)
+        return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full"} | more)
 
     return load
 
@@ -40,7 +40,7 @@ def test_every_printed_number_of_a_run_counts_once(root, workload):
 def test_numbers_of_several_artifacts_count_once(root, workload):
     """Table 19 prints FedAvg's numbers of table 1 again: only its other columns are new."""
     one, other, both = (
-        targets.numbers(workload(papers=["fedeba"], artifacts=artifacts), root).compared
+        targets.numbers(workload(papers=["fedeba"], artifacts=artifacts), root).published
         for artifacts in (["fedeba_table1"], ["fedeba_table19"], ["fedeba_table1", "fedeba_table19"])
     )
     assert max(one, other) < both < one + other
@@ -51,7 +51,7 @@ def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, workloa
     assert numbers["focus_rotated_mnist_10", ""] == 5
     assert numbers["focus_rotated_mnist_10", "partition/focus_rotated_mnist_10/seed0"] == 3
     timed = targets.numbers(workload(papers=["focus"], artifacts=["focus_table12"]), root)
-    assert not timed.compared
+    assert not timed.published
     tuned = targets.numbers(workload(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)
     assert not tuned.of_runs and tuned.of_jobs.total() > 40
     assert all(job.startswith(f"tune/{setting}/") for setting, job in tuned.of_jobs)
@@ -63,7 +63,7 @@ def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, workloa
 def test_settings_that_a_scale_has_changed_judge_nothing(root, workload):
     numbers = targets.numbers(workload(scale="quick"), root)
     assert {place for place, _ in numbers.of_runs} == {"fedeba_toy", "focus_synthetic_10"}  # nothing is changed there
-    claims = targets.decidable_claims(workload(scale="quick", papers=["eagle"]))
+    claims = targets.checkable_claims(workload(scale="quick", papers=["eagle"]))
     assert claims.keys() == {"", "eagle_synthetic_gaussian", "eagle_toy_2clients"}
 
 
@@ -71,9 +71,9 @@ def test_a_claim_needs_every_run_that_it_speaks_of(workload):
     load = workload(papers=["eagle"], artifacts=["eagle_table5"])
     (setting,) = load.variants
     every = {(setting, variant) for variant in load.variants[setting]}
-    claims = targets.decidable_claims(load)
+    claims = targets.checkable_claims(load)
     assert claims[""] == claims[setting] == len(load.artifacts["eagle_table5"][2].claims) > 0
-    assert targets.decidable_claims(load, every) == claims
-    assert not targets.decidable_claims(load, set())
+    assert targets.checkable_claims(load, every) == claims
+    assert not targets.checkable_claims(load, set())
     without = {place for place in every if place[1].algorithm != "eagle"}
-    assert targets.decidable_claims(load, without)[""] < claims[""]
+    assert targets.checkable_claims(load, without)[""] < claims[""]

@@ -13,7 +13,7 @@ from matplotlib.font_manager import findfont
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures, margins, style
-from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
+from fairfl.reporting.inputs import Inputs, NoRunsError, rows_of
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -47,7 +47,7 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
     assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
-    with pytest.raises(NothingRun, match="Not run at this scale"):
+    with pytest.raises(NoRunsError, match="Not run at this scale"):
         Inputs(demo.parsed(spec)).measured()
 
 

@@ -62,7 +62,7 @@ def test_what_would_not_compile_is_seen(old, new, says):
 
 def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
     tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], [["FedAvg", "1" * 150]], set(), "lr")
-    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], FACTS, [tabular], "")
+    text = latex_page("eagle", "table1.side_by_side", workload().known["eagle_table1"][2], FACTS, [tabular], "")
     assert list(faults(text)) == [] and r"\usepackage{booktabs, graphicx}" in text
     assert r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}" in text
 
@@ -70,10 +70,10 @@ def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
 def test_what_no_page_holds_is_several_floats() -> None:
     lines = [["FedAvg", "1"]] * 30
     tabulars = [latex_table(["Algorithm"], [[(name, 1)]], lines, set(), "lr") for name in ("mean", "variance")]
-    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], FACTS, tabulars, "A note.")
+    text = latex_page("eagle", "table1.side_by_side", workload().known["eagle_table1"][2], FACTS, tabulars, "A note.")
     assert list(faults(text)) == []
     assert text.count(r"\begin{table}") == 2 and text.count("A note.") == 1 and "part 2 of 2" in text
-    assert r"\label{tab:eagle-table1-beside}" in text and r"\label{tab:eagle-table1-beside-2}" in text
+    assert r"\label{tab:eagle-table1-side-by-side}" in text and r"\label{tab:eagle-table1-side-by-side-2}" in text
     short = latex_page("eagle", "t", workload().known["eagle_table1"][2], FACTS, [tabulars[0]], "A note.")
     assert short.count(r"\begin{table}") == 1 and "part" not in short
 

@@ -15,7 +15,7 @@ from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.page import main
 from fairfl.judgement.claims.judging import claim_lines
 from fairfl.judgement.comparison import comparison_lines
-from fairfl.judgement.order import OrderLine, order_lines
+from fairfl.judgement.ranking import RankingLine, ranking_lines
 from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
 from fairfl.judgement.recorded import COMPARISON, claims_text, comparison_text
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
@@ -43,7 +43,7 @@ ARTIFACTS = {
         "rows": ROWS,
         "columns": ["loss", "acc"],
         "rules": [1],
-        "claims": [{**claim, "setting": "demo_full", "reference": "holds"} for claim in CLAIMS],
+        "claims": [{**claim, "setting": "demo_full", "reference": "supported"} for claim in CLAIMS],
     },
     "figure1": {**FIGURE, "caption": 'Curves "of" $\\alpha$'},
     "figure2": {**FIGURE, "caption": "Not there"},
@@ -162,14 +162,14 @@ def build(root: Path, patches: tuple = (PATCH,)):
 
 
 def summarised(root: Path, *papers: str) -> Workload:
-    """The workload of some papers, compared and judged."""
+    """The workload of some papers, compared and checked."""
     workload, results = load_workload(root, {"scale": "tiny", "papers": list(papers)}), root / "results/tiny"
     files = demo.files_below(results, workload)
     compared = csv_text(comparison_lines(workload, root, files), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
     (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, files), ClaimLine))
-    orders = order_lines(records(results / "comparison.csv", "comparison", ComparisonLine))
-    (results / "order.csv").write_text(csv_text(orders, OrderLine))
+    rankings = ranking_lines(records(results / "comparison.csv", "comparison", ComparisonLine))
+    (results / "ranking.csv").write_text(csv_text(rankings, RankingLine))
     return workload
 
 
@@ -226,20 +226,28 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     assert "stored results" not in rendered(workload, results).text
     (tmp_path / COMPARISON).parent.mkdir(parents=True)
     (tmp_path / COMPARISON).write_text(comparison_text(own.values()))
-    holds = rows.claim({"artifact": "demo_table1", "claim": "c1", "here": "holds", "share": "1", "reported": "holds"})
+    holds = rows.claim(
+        {
+            "artifact": "demo_table1",
+            "claim": "c1",
+            "status": "supported",
+            "share_of_resamples": "1",
+            "status_in_paper": "supported",
+        }
+    )
     (tmp_path / RECORDED_CLAIMS).write_text(claims_text([holds]))
     page = rendered(workload, results)
     words, shown = page.words("overview"), page.words("demo_table1")
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓ full 1.25 ≈" in shown
     assert "over seeds; full: stored results at full scale" in shown
     assert len(re.findall(r" full [\d–]", shown)) == 1 and "full is our number" in words  # nothing of what was not run
-    assert "Recorded at the paper's own scale: 1.25 (1 seed), close." in page.asked("demo_table1")[0]
+    assert "Stored at full scale: 1.25 (1 seed), close." in page.asked("demo_table1")[0]
     assert (
         "1 of 2 published numbers checked: ≈ 1 close 1 of them from one seed in stored results at full scale" in words
     )
-    assert "1 claim checked: ✓ 1 hold in stored results at full scale" in words
-    assert "FedAvg wins loss(fedavg) < loss(qffl, q=1) ≈ within noise" in shown
-    assert "holds in 100 % of the draws" in shown
+    assert "1 claim checked: ✓ 1 supported in stored results at full scale" in words
+    assert "FedAvg wins loss(fedavg) < loss(qffl, q=1) ≈ inconclusive" in shown
+    assert "supported in 100 % of the resamples" in shown
     # What was recorded counts in the list, too: FedAvg's loss is close.
     assert "Table 1" in page.words("artifacts") and "≈ 1 close ✗ 1 differ" in page.words("artifacts")
 
@@ -268,18 +276,18 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓" in text and "1.10 ± 0.10 (9.00 ± 0.10) ✗" in text
     assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
     agrees, unmeasured, differs = page.asked("demo_table1")[:3]
-    assert "Agrees with the paper: difference +0, limit 0.416." in agrees
+    assert "Agrees with the paper: difference +0, tolerance 0.416." in agrees
     assert "Ours: 2 seeds, standard deviation 0.1; the paper's: 2 seeds, ± 0.1." in agrees
     assert "Seed noise: pooled over 2 variants and the printed spread, 3 degrees of freedom." in agrees
     assert "max_k L_k: largest, in nats." in agrees
-    assert "Differs from the paper's: difference -7.9, limit 0.416." in differs
+    assert "Differs from the paper's: difference -7.9, tolerance 0.416." in differs
     assert "The paper prints no number here. accuracy: mean, in percent. No run of fedavg measured this." in unmeasured
 
 
 def test_the_overview_answers_whether_each_paper_reproduces(page) -> None:
     """A line for a paper: word, a bar of its published numbers, share, claims."""
     words = " ".join(page.inside["overview"].split())
-    assert "Does it reproduce?" in words and "demo partly tested 1 1 1 of 2 1 within noise, 1 fails" in words
+    assert "Does it reproduce?" in words and "demo partly tested 1 1 1 of 2 1 inconclusive, 1 refuted" in words
     assert any(a.get("aria-label") == "1 agree, 1 differ" for a in page.all("div"))
 
 

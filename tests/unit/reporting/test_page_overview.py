@@ -7,7 +7,7 @@ from typing import Any
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import count
-from fairfl.judgement.order import OrderLine
+from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
@@ -17,7 +17,7 @@ from tests.unit.rows import claim, compared
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedfv", "hyperparameters": "alpha=0.1", "metric": "acc",
     "unit": "percent", "ours": "50", "ours_std": "1", "reported": "60", "reported_spread": "", "seeds": "2",
-    "difference": "-10", "limit": "2", "seed_std": "0.5", "verdict": "differs", "contradiction": "",
+    "difference": "-10", "tolerance": "2", "seed_std": "0.5", "verdict": "differs", "contradiction": "",
     "reported_seeds": "2",
 }  # fmt: skip
 TABLE = {"kind": "table", "title": "Table 1", "caption": "c", "settings": ["x"], "columns": ["acc"]}
@@ -33,38 +33,43 @@ PAPER = {
 def test_numbers_are_counted_of_those_that_were_judged() -> None:
     verdicts = ("agrees", "agrees", "close", "differs", "diverged", "inconclusive", "not run", "not reported")
     counted = numbers_counted(
-        count(compared(LINE, verdict=word, strict=word, reported=float(n)) for n, word in enumerate(verdicts))
+        count(compared(LINE, verdict=word, verdict_strict=word, reported=float(n)) for n, word in enumerate(verdicts))
     )
-    assert (counted["judged"], counted["of"].compared, counted["seeds"]) == (5, 7, "")
+    assert (counted["conclusive"], counted["of"].published, counted["seeds"]) == (5, 7, "")
     words = [(number, word) for *_, number, word in counted["counts"]]
     assert words == [(2, "agree"), (1, "close"), (2, "differ"), (1, "inconclusive")]
     one = count([compared(LINE, seeds=1, reported_seeds=5)])
     assert numbers_counted(one)["seeds"] == "1 of them from one seed"
 
 
-STATUSES = ("holds", "fails", "within noise", "undecidable", "not judged here")
+STATUSES = ("supported", "refuted", "inconclusive", "missing numbers", "not evaluated at this scale")
 
 
 def test_claims_that_cannot_be_decided_are_counted_apart() -> None:
-    counted = claims_counted(claim({"artifact": "a", "here": here}) for here in STATUSES)
-    assert (counted["judged"], counted["others"]) == (3, 2)
+    counted = claims_counted(claim({"artifact": "a", "status": here}) for here in STATUSES)
+    assert (counted["checked"], counted["others"]) == (3, 2)
 
 
 def test_tau_is_a_mean_over_the_columns_that_were_judged() -> None:
     found = ((1.0, True), (0.5, True), (-1.0, False), (None, True))
-    orders = [OrderLine("a", "s", "m", 3, tau, None, None, None, judged) for tau, judged in found]
-    assert taus(orders) == "+0.75 over 2 columns"
-    assert taus(orders[2:]) == "" and card([], [], orders[:1])["tau"] == "+1.00 over 1 column"
+    rankings = [RankingLine("a", "s", "m", 3, tau, None, None, None, checked) for tau, checked in found]
+    assert taus(rankings) == "+0.75 over 2 columns"
+    assert taus(rankings[2:]) == "" and card([], [], rankings[:1])["tau"] == "+1.00 over 1 column"
 
 
 def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
     lines = [compared(LINE, **change) for change in changes]
-    return ranked(farthest(lines, {"demo": Paper(**PAPER)}, {"demo_table1": "demo"}, "paper scale"))
+    return ranked(farthest(lines, {"demo": Paper(**PAPER)}, {"demo_table1": "demo"}, "full scale"))
 
 
 def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     shown = views(
-        {"difference": "-90", "limit": "0.05", "seed_std": "", "metric": "unknown"},  # the limit is rounding alone
+        {
+            "difference": "-90",
+            "tolerance": "0.05",
+            "seed_std": "",
+            "metric": "unknown",
+        },  # the tolerance is rounding alone
         {"difference": "3", "reported": "47"},
         {"difference": "-10"},
         {"difference": "-10", "artifact": "demo_table1", "contradiction": ""},  # the same number, printed again
@@ -73,7 +78,7 @@ def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     assert [(view["difference"], view["known"]) for view in shown] == [("-10", True), ("3", True), ("-90", False)]
     first = shown[0]
     assert (first["row"], first["metric"], first["times"]) == ("FedFV α = 0.1", "Ave.", 5.0)
-    assert (first["title"], first["where"]) == ("Table 1", "paper scale")
+    assert (first["title"], first["where"]) == ("Table 1", "full scale")
     assert (first["cell"]["ours"], first["cell"]["reported"]) == ("50.0", "60.0")
 
 

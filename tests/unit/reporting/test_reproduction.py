@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TABLE = {
     "kind": "table", "title": "Table 1", "caption": "c", "settings": ["full"], "columns": ["loss", "acc"],
     "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}, {"algorithm": "term"}],
-    "claims": [{"id": "c1", "expr": "loss(fedavg) < loss(term)", "text": "t", "reference": "holds"}],
+    "claims": [{"id": "c1", "expr": "loss(fedavg) < loss(term)", "text": "t", "reference": "supported"}],
 }  # fmt: skip
 PAPER = {
     **demo.PAPER,
@@ -40,7 +40,11 @@ PAPER = {
         "utility": "acc",
         "source": "abstract",
     },
-    "artifacts": {"table1": TABLE, "table2": {**TABLE, "title": "T 2"}, "late": {**TABLE, "ours": True, "title": "L"}},
+    "artifacts": {
+        "table1": TABLE,
+        "table2": {**TABLE, "title": "T 2"},
+        "late": {**TABLE, "in_paper": False, "title": "L"},
+    },
 }
 # artifact, variant, metric, reported, ours, verdict
 NUMBERS = [
@@ -55,16 +59,17 @@ NUMBERS = [
     ("demo_table2", "qffl", "q=1.0", "loss", "1.0", "2.0", "not comparable: hardware"),
     ("demo_late", "fedavg", "", "loss", "1.0", "7.0", "differs"),
 ]  # fmt: skip
+STATUSES = ("supported", "refuted", "supported", "missing numbers", "inconclusive")
 DERIVED = (
-    'Of {{ counted().compared }} numbers {{ counted().judged }} were judged; {{ share() }}; {{ claims("demo") }}.\n'
+    'Of {{ counted().published }} numbers {{ counted().conclusive }} are told; {{ share() }}; {{ claims("demo") }}.\n'
     '{{ say("demo_table1") }} {{ say("demo_table2") }} {{ seeds("demo") }}\n{{ differing("demo_table2") }}.\n'
     '{{ number("demo_table1", "qffl/q=1.0", "loss") }} {{ number("demo_table1", "qffl/q=1.0", "acc") }} '
-    '{{ artifacts("demo") }} {{ artifacts(ours=True) }} {{ times.quick }} {{ recorded("full").trainings }}\n'
+    '{{ artifacts("demo") }} {{ artifacts(in_paper=False) }} {{ times.quick }} {{ recorded("full").trainings }}\n'
     '{{ decided("demo_table1") }}\n{{ table("demo_table1", ["loss", "acc"], ["qffl/q=1.0", "fedavg/default"]) }}\n'
     "{{ paper_rows() }}"
 )
 TRIED = [
-    {"hypothesis": "Batches are\n larger", "outcome": "open", "algorithms": ["term"],
+    {"hypothesis": "Batches are\n larger", "outcome": "unresolved", "algorithms": ["term"],
      "tried": [{"change": "batches of 64", "where": "TERM (acc)", "after": "8.9", "seeds": [0]}]},
     {"hypothesis": "A misprint.", "outcome": "explained", "metrics": ["acc"], "algorithms": ["fedavg/default"],
      "tried": [{"change": "table 2", "where": "FedAvg (acc)", "published": "20", "before": "50"}]},
@@ -77,22 +82,22 @@ def line(artifact, algorithm, hyperparameters, metric, reported, ours, verdict) 
         "artifact": artifact, "setting": "full", "algorithm": algorithm, "hyperparameters": hyperparameters,
         "metric": metric, "unit": PAPER["metrics"][metric]["unit"], "reported": reported, "reported_seeds": "2",
         "ours": ours, "ours_std": "0.25", "seeds": "0" if verdict == "not run" else "2", "seed_std": "0.1",
-        "difference": apart, "limit": "0.05" if apart else "", "verdict": verdict, "strict": verdict,
-        "pairs": "2", "pairs_within": "1",
+        "difference": apart, "tolerance": "0.05" if apart else "", "verdict": verdict, "verdict_strict": verdict,
+        "seed_pairs": "2", "seed_pairs_within": "1",
         "contradiction": "table 9 says 1" if algorithm == "term" else "", "note": "n", "fingerprints": "f",
     })  # fmt: skip
 
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    """A project with results at paper scale."""
+    """A project with results at full scale."""
     demo.project(tmp_path, PAPER)
-    (tmp_path / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": "As published."}))
-    results = tmp_path / "results/paper"
+    (tmp_path / "scales/full.yaml").write_text(json.dumps({"scale": "full", "description": "As published."}))
+    results = tmp_path / "results/full"
     results.mkdir()
     (results / "comparison.csv").write_text(csv_text([line(*number) for number in NUMBERS], ComparisonLine))
-    claims = [claim({"artifact": "demo_table1", "claim": f"c{n}", "here": here})
-              for n, here in enumerate(("holds", "fails", "holds", "undecidable", "within noise"))]  # fmt: skip
+    claims = [claim({"artifact": "demo_table1", "claim": f"c{n}", "status": word})
+              for n, word in enumerate(STATUSES)]  # fmt: skip
     (tmp_path / "benchmarks/measured").mkdir(parents=True)
     (tmp_path / "benchmarks/measured/times.json").write_text('{"quick": 7}')
     (results / "claims.csv").write_text(csv_text(claims, ClaimLine))
@@ -107,8 +112,8 @@ def explain(root: Path, differences, **changes) -> None:
 
 
 def run(root: Path, **config) -> None:
-    config = {"scale": "paper", "recorded": "only", "papers": ["demo"]} | config
-    job.main(["--config", json.dumps(config), "--root", str(root), "--results", str(root / "results/paper")])
+    config = {"scale": "full", "recorded": "only", "papers": ["demo"]} | config
+    job.main(["--config", json.dumps(config), "--root", str(root), "--results", str(root / "results/full")])
 
 
 def lines_of(root: Path) -> list[str]:
@@ -118,23 +123,23 @@ def lines_of(root: Path) -> list[str]:
 def test_numbers_are_counted_by_paper_and_artifact(project):
     run(project)
     page = lines_of(project)
-    # Of five that can be compared one was not run; what is not reported or seconds counts nowhere, nor do readings and
+    # Of five published numbers one was not run; what is not reported or seconds counts nowhere, nor do readings and
     # the two numbers of TERM, which the paper contradicts itself on.
     assert page[3] == (
         "**demo has been tested in part** (nothing is stored): 4 of 5 published numbers have been checked at full "
         "scale. Of 4 that can be distinguished from noise, 2 of 4 agree or are close; 0 are "
         "[inconclusive](../numbers.md#verdicts), 0 rest on a single seed."
     )
-    assert "- **Claims:** 2 hold, 1 within noise, 1 fails. The paper with itself: prints nothing twice." in page
-    assert "| demo_table1 | 4 | 3 | 1 | 1 | 1 | 0 | 2 hold, 1 within noise, 1 fails |" in page
+    assert "- **Claims:** 2 supported, 1 inconclusive, 1 refuted. The paper with itself: prints nothing twice." in page
+    assert "| demo_table1 | 4 | 3 | 1 | 1 | 1 | 0 | 2 supported, 1 inconclusive, 1 refuted |" in page
     assert "| demo_table2 | 1 | 1 | 0 | 0 | 1 | 0 | – |" in page and not any("demo_late" in text for text in page)
 
 
 def test_fitted_numbers_count_nowhere(project):
-    chosen = [dataclasses.replace(line(*number), verdict="fitted", strict="fitted") for number in NUMBERS[:2]]
+    chosen = [dataclasses.replace(line(*number), verdict="fitted", verdict_strict="fitted") for number in NUMBERS[:2]]
     numbers = [*chosen, *(line(*number) for number in NUMBERS[2:])]
-    (project / "results/paper/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
-    assert "| demo_table1 | 2 | 1 | 0 | 0 | 1 | 0 | 2 hold, 1 within noise, 1 fails |" in lines_of_run(project)
+    (project / "results/full/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
+    assert "| demo_table1 | 2 | 1 | 0 | 0 | 1 | 0 | 2 supported, 1 inconclusive, 1 refuted |" in lines_of_run(project)
     assert "| FedAvg | 1.01 (1.00) |" in (project / "README.md").read_text()
 
 
@@ -143,7 +148,7 @@ def lines_of_run(root: Path) -> list[str]:
     return lines_of(root)
 
 
-def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_limits_alone_say(project):
+def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_tolerances_alone_say(project):
     readme = project / "README.md"
     readme.write_text(
         readme.read_text().replace("{{ paper_rows() }}", "{{ paper_rows() }}\n{{ rules() }}\n{{ beyond() }}")
@@ -152,20 +157,20 @@ def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_limi
     wide = [
         dataclasses.replace(row, verdict="inconclusive") if row.verdict in ("agrees", "close") else row for row in rows
     ]
-    (project / "results/paper/comparison.csv").write_text(csv_text(wide, ComparisonLine))
+    (project / "results/full/comparison.csv").write_text(csv_text(wide, ComparisonLine))
     page = "\n".join(lines_of_run(project))
     assert "0 of 2 agree or are close; 2 are [inconclusive]" in page
     assert "| demo_table1 | 4 | 3 | 0 | 0 | 1 | 2 |" in page
     text = readme.read_text()
     assert "Of 1 numbers 0 agree, 1 differs; 2 more are inconclusive; 1 was not run." in text
-    # 1.01 is within its limit of 0.05, 2.1 beyond, though within a tenth of 2.
+    # 1.01 is within its tolerance of 0.05, 2.1 beyond, though within a tenth of 2.
     assert "| demo | 1 | 1 | 2 | 50 % | 0 | 0 | 2 | 2 | 0 % |\n1\n" in text
 
 
 def test_differing_numbers_stand_worst_first(project):
     explain(project, {"demo_table1": TRIED, "full": [TRIED[0]]})
     page = lines_of_run(project)
-    header = page.index("| where | variant | metric | published | reproduced | limit | seeds | reason |")
+    header = page.index("| where | variant | metric | published | reproduced | tolerance | seeds | reason |")
     assert page[header + 2 : header + 5] == [
         "| demo_table1 | FedAvg | accuracy | 50.0 | 20.0 ± 0.2 | 0.05 | 2 | explained |",
         "| demo_table2 | FedAvg | max_k L_k | 1.50 | 2.00 ± 0.25 | 0.05 | 2 | nothing tried yet |",
@@ -180,16 +185,16 @@ def test_trials_stand_most_telling_first_and_questions_are_numbered(project):
     """Explanations first, then what is about most numbers that differ, second rows last."""
     typo = {"change": "a typo", "where": "FedAvg (loss / acc)", "published": "1.5 / –", "after": "2.0 / 9"}
     second = {"change": "another typo", "where": "FedAvg (loss)", "after": "2.1"}
-    about = {"hypothesis": "A typo.", "outcome": "open", "tried": [typo, second]}
+    about = {"hypothesis": "A typo.", "outcome": "unresolved", "tried": [typo, second]}
     questions = ["Which rate\n has table 1?", "Why?"]
     explain(project, {"demo_table1": TRIED, "demo_table2": [about]}, questions=questions)
     page = lines_of_run(project)
     head = page.index("| change | where | published | before | after | outcome |")
     assert page[head + 2 : head + 6] == [
         "| table 2 | table1: FedAvg (acc) | 20 | 50 | – | explained |",
-        "| a typo | table2: FedAvg (loss / acc) | 1.5 / – | – | 2.0 / 9 | open |",
-        "| batches of 64 | table1: TERM (acc) | – | – | 8.9 | open |",
-        "| another typo | table2: FedAvg (loss) | – | – | 2.1 | open |",
+        "| a typo | table2: FedAvg (loss / acc) | 1.5 / – | – | 2.0 / 9 | unresolved |",
+        "| batches of 64 | table1: TERM (acc) | – | – | 8.9 | unresolved |",
+        "| another typo | table2: FedAvg (loss) | – | – | 2.1 | unresolved |",
     ]
     asked = page.index("## Questions to the authors")
     assert page[asked + 1 : asked + 3] == ["1. Which rate has table 1?", "2. Why?"]
@@ -213,14 +218,14 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
     ).groups()
     assert (begin, above, below) == ("# x\n\n", DERIVED, "below\n")
     assert made.splitlines()[:11] == [
-        "Of 5 numbers 4 were judged; 50 %; 2 hold, 1 within noise, 1 fails.",
+        "Of 5 numbers 4 are told; 50 %; 2 supported, 1 inconclusive, 1 refuted.",
         "Of 3 numbers 1 agrees, 1 is close, 1 differs; 1 was not run. Of 1 numbers 0 agree, 1 differs.",
         "max_k L_k of FedAvg (2.00; the paper has 1.50).",
         "2.10 not run 2 1 7 0",
-        "- Table 1: c0: **holds**",
-        "- Table 1: t: **fails**",
-        "- Table 1: c2: **holds**",
-        "- Table 1: c4: **within noise**",
+        "- Table 1: c0: **supported**",
+        "- Table 1: t: **refuted**",
+        "- Table 1: c2: **supported**",
+        "- Table 1: c4: **inconclusive**",
         "| ours (the paper's) | max_k L_k | accuracy |",
         "| --- | --- | --- |",
         "| q-FFL q = 1.0 | 2.10 (2.00) | – (55.0) |",
@@ -228,7 +233,9 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
     line = (
         "| demo | partly tested | 4 of 5 (80 %) | 2 of 4 | 0 | 0 | TERM against FedAvg, synthetic gaussian: max_k L_k "
     )
-    line += "in nats | 1.00 → 3.00, accuracy +10.0 | 1.01 → 9.00 (2 of 2 seeds) | 2 hold, 1 within noise, 1 fails |"
+    line += (
+        "in nats | 1.00 → 3.00, accuracy +10.0 | 1.01 → 9.00 (2 of 2 seeds) | 2 supported, 1 inconclusive, 1 refuted |"
+    )
     assert line in made and "| FedAvg | 1.01 (1.00) | 20.0 (50.0) |" in made
     run(project)
     assert (project / "README.md").read_text() == text
@@ -238,11 +245,11 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"scale": "tiny"}, "scale: 'tiny': .* must be 'paper'"),
+        ({"scale": "tiny"}, "scale: 'tiny': .* must be 'full'"),
         ({"recorded": "use"}, "recorded: 'use': .* must be 'only'"),
         ({"seeds": [0]}, r"seeds: \[0\]: .* must be None"),
         ({"settings": ["full"]}, "settings: "),
-        ({"verdict": {"level": 0.1}}, "verdict: "),
+        ({"verdict": {"significance_level": 0.1}}, "verdict: "),
         ({"tuned": True}, "tuned: True: .* must be False"),
     ],
 )
@@ -256,10 +263,10 @@ def test_a_part_of_the_record_is_refused(project, config, words):
 # -- what is committed ----------------------------------------------------------------------------
 def test_the_committed_pages_say_what_the_committed_numbers_say():
     """That these are what the record gives: tests/workflow/test_reproduction.py."""
-    workload = load_workload(ROOT, {"scale": "paper", "papers": ["*"]})
+    workload = load_workload(ROOT, {"scale": "full", "papers": ["*"]})
     assert (ROOT / CLAIMS).is_file()
     texts = job.texts(ROOT, workload.papers)
     assert {Path("README.md"), Path("docs/papers/fedeba.md"), Path("docs/getting-started.md")} <= texts.keys()
     for path, text in texts.items():
-        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make reproduction`"
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make report`"
     assert all(len(text.splitlines()) <= LONGEST for path, text in texts.items() if path.parent == job.PAGES)

@@ -194,7 +194,7 @@ def test_results_without_a_record_are_refused_by_name(damage):
 
 
 def test_what_was_taken_over_cannot_be_finished():
-    with pytest.raises(ownership.Taken), job.run_context(options(), Path("b.csv")):
+    with pytest.raises(ownership.OwnershipLostError), job.run_context(options(), Path("b.csv")):
         run("b", text="the new owner's")
         atomic.write_text("b.csv", "the orphan's")
     assert Path("b.csv").read_text() == "the new owner's" and records.read("results/records/b.json")

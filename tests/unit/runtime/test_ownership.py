@@ -106,7 +106,10 @@ def test_an_owner_writes_and_leaves_no_lock(lock, out):
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "\ufffd", '{"token": 1}'])
 def test_a_damaged_lock_file_is_taken_over_and_its_writer_owns_no_more(lock, out, content):
-    with pytest.raises(ownership.Taken, match="taken over by pid unknown on host unknown"), ownership.owning(lock):
+    with (
+        pytest.raises(ownership.OwnershipLostError, match="taken over by pid unknown on host unknown"),
+        ownership.owning(lock),
+    ):
         lock.write_text(content)
         atomic.write_text(out, "a")
     assert not out.exists()

@@ -14,8 +14,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.terminal import summary
-from fairfl.terminal.display import Display, last_words, line
-from fairfl.terminal.names import located, spoken
+from fairfl.terminal.display import Display, line, summary_lines
+from fairfl.terminal.names import describe_job, located
 from fairfl.terminal.progress import Job, Run
 from fairfl.workflow.plan import dry_run, kind, table
 from tests.unit import rows as rows_of
@@ -67,16 +67,16 @@ def workload(root):
 
 def test_every_run_has_a_name_that_a_person_says(workload):
     wildcards = {"setting": "fedfv_cifar10", "algorithm": "fedfv", "variant": "alpha=0.1~tau=10", "seed": "0"}
-    assert spoken(workload, "train", wildcards) == "FedFV alpha=0.1, tau=10, fedfv_cifar10, seed 0"
-    assert spoken(workload, "table", {"paper": "fedfv", "artifact": "table3"}) == "fedfv Table 3"
-    assert spoken(workload, "local_optimum", {"setting": "s", "seed": "1", "client": "2"}) == (
+    assert describe_job(workload, "train", wildcards) == "FedFV alpha=0.1, tau=10, fedfv_cifar10, seed 0"
+    assert describe_job(workload, "table", {"paper": "fedfv", "artifact": "table3"}) == "fedfv Table 3"
+    assert describe_job(workload, "local_optimum", {"setting": "s", "seed": "1", "client": "2"}) == (
         "local optimum s, seed 1, client 2"
     )
-    assert spoken(workload, "page", {}) == "page"
+    assert describe_job(workload, "page", {}) == "page"
     names = set()
     for one in workload.runs:
         words = {"setting": one.setting, "algorithm": one.variant.algorithm, "variant": one.variant.folder}
-        names.add(spoken(workload, "train", words | {"seed": str(one.seed)}))
+        names.add(describe_job(workload, "train", words | {"seed": str(one.seed)}))
     assert len(names) == len(workload.runs)
 
 
@@ -130,9 +130,9 @@ def test_the_command_of_one_job_works_when_pasted(tmp_path, monkeypatch, called)
     job = Job("train", "a", "a.log", "results/a b.csv", 0.0)
     monkeypatch.setenv("PWD", str(Path.cwd()))
     command = f"{sys.executable} -m snakemake --cores 1 -- 'results/a b.csv'"
-    assert summary.alone(job, called, {}) == command
+    assert summary.rerun_command(job, called, {}) == command
     monkeypatch.setenv("PWD", str(tmp_path))
-    assert summary.alone(job, called, {}) == f"cd {Path.cwd()} && {command}"
+    assert summary.rerun_command(job, called, {}) == f"cd {Path.cwd()} && {command}"
 
 
 def write(path: Path, kind: type, rows):
@@ -152,10 +152,10 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     run.finish(1)
     rows = compared("agrees", "agrees", "agrees", "close", "diverged", "inconclusive", "not reported", "not run")
     write(tmp_path / "comparison.csv", ComparisonLine, [*rows, rows[0] | {"artifact": "again", "seeds": "1"}])
-    claims = [{"here": here} for here in ("holds", "holds", "not judged here")]
-    claims += [{"here": "fails", "artifact": "demo_late"}, {"here": "fails", "artifact": "mine_table1"}]
+    claims = [{"status": here} for here in ("supported", "supported", "not evaluated at this scale")]
+    claims += [{"status": "refuted", "artifact": "demo_late"}, {"status": "refuted", "artifact": "mine_table1"}]
     write(tmp_path / "claims.csv", ClaimLine, claims)
-    reading, table = SimpleNamespace(ours=True), SimpleNamespace(ours=False)
+    reading, table = SimpleNamespace(in_paper=False), SimpleNamespace(in_paper=True)
     papers = {
         "demo": SimpleNamespace(sources="quoted", artifacts={"late": reading}),
         "mine": SimpleNamespace(sources="own", artifacts={"table1": table}),
@@ -163,18 +163,20 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     (tmp_path / "index.html").write_text("")
     run.clock.now = 61.0
     run.asked = lambda: ["all"]
-    assert list(summary.built(run, tmp_path, papers, "quick")) == [
+    assert list(summary.success_lines(run, tmp_path, papers, "quick")) == [
         "done: 1 job in 1 min 1 s; 1 table built at scale quick",
         "checked: 6 of 7 published numbers: 3 agree, 1 close, 1 differ, 1 inconclusive; 6 rest on one seed",
-        "claims: 2 hold, 1 not judged at this scale; your experiments: 1 fail",
+        "claims: 2 supported, 1 not evaluated at this scale; your experiments: 1 refuted",
         f"page: {(tmp_path / 'index.html').as_uri()}",
         f"next: {summary.RECORDED}",
     ]
-    assert list(summary.built(run, tmp_path, papers, "paper"))[-1].startswith("next: fairfl plan --config scale=paper ")
+    assert list(summary.success_lines(run, tmp_path, papers, "full"))[-1].startswith(
+        "next: fairfl plan --config scale=full "
+    )
     run.asked = list
-    assert len(list(summary.built(run, tmp_path))) == 1
+    assert len(list(summary.success_lines(run, tmp_path))) == 1
     write(tmp_path / "comparison.csv", ComparisonLine, [{"verdict": "not reported"}] * 3)
-    assert not any("checked:" in line for line in summary.judged(tmp_path))
+    assert not any("checked:" in line for line in summary.checked_lines(tmp_path))
 
 
 def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_path):
@@ -184,7 +186,7 @@ def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_pat
     run.locate = lambda target: located(workload, tmp_path, target)
     file = str(tmp_path / "fedfv/table3.csv")
     run.asked = lambda: ["fedfv_table3", "fedfv_figure2", "fedfv", file, "eagle_table1"]
-    assert list(summary.places(run, tmp_path)) == [
+    assert list(summary.output_paths(run, tmp_path)) == [
         f"fedfv_table3: {tmp_path / 'fedfv/table3.md'}",
         f"fedfv_figure2: {tmp_path / 'fedfv/figure2.pdf'}",
         f"fedfv: {tmp_path / 'fedfv'}",
@@ -245,7 +247,7 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     log.info("Terminating processes on user request, this might take some time.")
     display._job_error({"jobid": 1})
     log.error("At least one job did not complete successfully.")
-    display.finish(last_words(display, Path(), "snakemake", {}, {}))
+    display.finish(summary_lines(display, Path(), "snakemake", {}, {}))
     first, *rest = out.getvalue().splitlines()
     assert first == "to do: 3 trainings" and len(rest) == 1
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
@@ -257,7 +259,7 @@ def test_a_dry_run_sums_up_and_says_where_to_read_on():
         "1,201 jobs would run at scale quick:",
         "  1,200 trainings  never finished",
         "          1 table  edited fairfl.a",
-        "`snakemake plan` says what that costs and tells",
+        "`fairfl plan` says what that costs and which published numbers it checks",
     ]
 
 

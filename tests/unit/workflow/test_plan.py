@@ -147,9 +147,9 @@ def test_results_of_another_arithmetic_are_kept_with_a_note_or_made_anew(stored)
         path.write_text(json.dumps(json.loads(path.read_text()) | {"arithmetic": here | {part: other}}))
     said = []
     assert stored.planned(here=here, say=said.append) == set()
-    assert len(said) == 4 and all("other_arithmetic: keep" in line for line in said)
+    assert len(said) == 4 and all("numerics_mismatch: keep" in line for line in said)
     *_, backend, _, threads, torch, total = plan.lines(stored.graph)
-    assert threads == "note: 1 results were made with threads 2, here it is 1: kept (other_arithmetic: keep)"
+    assert threads == "note: 1 results were made with threads 2, here it is 1: kept (numerics_mismatch: keep)"
     assert f"torch 1.0, here it is {version('torch')}" in torch and "backend sequential, here it is auto" in backend
     assert total.startswith("0 of ")
     names = [name for name, _ in others.values()]

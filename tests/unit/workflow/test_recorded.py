@@ -17,7 +17,7 @@ from fairfl.workflow.graph import Job
 from fairfl.workflow.recorded import Recorded, available, rerun_of, taken
 
 NAME = "train/s/fedavg/default/seed0"
-RUN = "results/paper/runs/s/fedavg/default/seed0"
+RUN = "results/full/runs/s/fedavg/default/seed0"
 CODE = {"fairfl.jobs.train": "aa"}
 
 
@@ -25,7 +25,7 @@ def job(rate=0.1, code=CODE, seed=0) -> Job:
     run, name = (text.replace("seed0", f"seed{seed}") for text in (RUN, NAME))
     outputs = tuple(f"{run}/{file}" for file in ("metrics.parquet", "summary.json", "model.safetensors"))
     spec = canonical({"setting": "s", "seed": seed, "learning_rate": rate, "code": code})
-    return Job(name, "train", spec, (), {}, outputs, f"results/paper/records/{name}.json")
+    return Job(name, "train", spec, (), {}, outputs, f"results/full/records/{name}.json")
 
 
 def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", processor="a CPU", diverged=False, model=b"m", seconds=36.0):
@@ -60,7 +60,7 @@ def test_a_finished_job_is_taken_once():
     finish(job())
     assert take(job()) == {"taken": 1}
     before = Path("results/recorded/s/jobs.json").read_bytes()
-    assert take(job()) == {"recorded before": 1}
+    assert take(job()) == {"stored before": 1}
     assert Path("results/recorded/s/jobs.json").read_bytes() == before
     (entry,) = entries()
     assert entry.origin.core_hours == pytest.approx(0.02) and entry.origin.gpu_hours == 0
@@ -83,8 +83,8 @@ def made(name, inputs=(), **spec) -> Job:
         spec,
         inputs,
         {},
-        (f"results/paper/{name}.json",),
-        f"results/paper/records/{name}.json",
+        (f"results/full/{name}.json",),
+        f"results/full/records/{name}.json",
     )
 
 
@@ -100,7 +100,7 @@ def finish_all(*jobs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"value": 1.0, "seconds": 1.0}))
         read = {
-            f"results/paper/records/{name}.json": records.read(f"results/paper/records/{name}.json")
+            f"results/full/records/{name}.json": records.read(f"results/full/records/{name}.json")
             for name in job.inputs
         }
         inputs = {path: [record["fingerprint"], ""] for path, record in read.items()}
@@ -139,7 +139,9 @@ def test_another_number_of_the_same_code_is_refused():
     finish(job())
     take(job())
     finish(job(), cost=2.5)
-    with pytest.raises(FairflError, match="other numbers of the same spec, code, arithmetic and processor .*comm_cost"):
+    with pytest.raises(
+        FairflError, match="other numbers, though spec, code, numerics and processor are equal .*comm_cost"
+    ):
         take(job())
     assert len(entries()) == 1
 
@@ -226,15 +228,15 @@ def test_losses_that_are_not_finite_are_taken_of_diverged_runs_only(loss):
 
 
 @pytest.mark.parametrize(
-    ("scale", "choice", "used"), [("paper", "use", True), ("paper", "ignore", False), ("quick", "use", False)]
+    ("scale", "choice", "used"), [("full", "use", True), ("full", "ignore", False), ("quick", "use", False)]
 )
 def test_the_record_is_of_one_scale(scale, choice, used):
     """At quick scale toys of the papers' own size run too: `make` must run all of the code."""
-    config = SimpleNamespace(recorded=choice, other_arithmetic="keep", device="cpu", threads=1, backend="auto")
+    config = SimpleNamespace(recorded=choice, numerics_mismatch="keep", device="cpu", threads=1, backend="auto")
     workload = SimpleNamespace(config=config, scale=SimpleNamespace(scale=scale))
     assert (rerun_of(SimpleNamespace(workload=workload, runs_here=True)).recorded is not None) == used
 
 
 def test_only_the_record_is_for_its_scale():
-    with pytest.raises(FairflError, match="recorded: 'only' is for scale paper: add --config scale=paper"):
+    with pytest.raises(FairflError, match="recorded: 'only' is for scale full: add --config scale=full"):
         available(SimpleNamespace(scale=SimpleNamespace(scale="quick")))

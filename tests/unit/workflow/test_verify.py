@@ -1,4 +1,4 @@
-"""What `snakemake clear` deletes, and what it leaves."""
+"""What `fairfl clear` deletes, and what it leaves."""
 
 import json
 from pathlib import Path

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import one_line, spoken
+from fairfl.runtime.plain_data import format_place, one_line
 
 # What the readers of the standard library raise on files that are damaged, or made to trip them.
 DAMAGE = (
@@ -61,7 +61,7 @@ def members(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, by
                 if not member.isreg() or not wanted(name):
                     continue
                 if name in seen:
-                    raise DataError(f"{path.name}: {spoken((name,))} is there twice")
+                    raise DataError(f"{path.name}: {format_place((name,))} is there twice")
                 seen.add(name)
                 _check_size(path, name, member.size)
                 yield name, archive.extractfile(member).read()  # type: ignore[union-attr]
@@ -89,4 +89,4 @@ def zip_member(path: Path, name: str) -> bytes:
 
 def _check_size(path: Path, name: str, size: int) -> None:
     if not 0 <= size <= _LARGEST:
-        raise DataError(f"{path.name}: {spoken((name,))} has {size} bytes; expected {_LARGEST} at most")
+        raise DataError(f"{path.name}: {format_place((name,))} has {size} bytes; expected {_LARGEST} at most")

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import different, few, one_line, shown
+from fairfl.runtime.plain_data import different, few, one_line, shown
 from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:  # plans read declarations, which need no pandas

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairfl.data.formats import archives
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import spoken
+from fairfl.runtime.plain_data import format_place
 
 
 def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> tuple[np.ndarray, bool]:
@@ -22,7 +22,7 @@ def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> t
     Raises:
         DataError: not a file of this kind, damaged or of another size, or Pillow is not installed.
     """
-    name = spoken((name,))
+    name = format_place((name,))
     try:
         from PIL import Image
     except ImportError as error:

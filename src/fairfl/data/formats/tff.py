@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import one_line, shown
+from fairfl.runtime.plain_data import one_line, shown
 
 _CHUNK = 1 << 20
 # Field numbers of the kinds of lists in a tf.train.Feature.

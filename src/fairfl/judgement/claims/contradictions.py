@@ -110,7 +110,11 @@ class _Book:
             unit, digits = values.cells[_key(statement.left, setting)].unit, self.digits(statement.left.metric)
             slack += half_unit(judgement.left, unit, digits)
         near = abs(judgement.left - judgement.right) <= slack
-        if near if statement.relation == "==" else judgement.status == "holds" or (near and statement.relation != "!="):
+        if (
+            near
+            if statement.relation == "=="
+            else judgement.status == "supported" or (near and statement.relation != "!=")
+        ):
             return ""
         text = relation.text or relation.expr
         return f"{printed(judgement.right, unit, digits)} expected: {text}" if statement.relation == "==" else text

@@ -42,13 +42,13 @@ _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": ope
 class Judgement:
     """`left`, `right`: both sides; argopt: the best and the named row; trend: where it breaks, or both ends."""
 
-    status: Literal["holds", "fails", "undecidable"]
+    status: Literal["supported", "refuted", "missing numbers"]
     left: float | None
     right: float | None
     reason: str
 
 
-class _Undecidable(Exception):
+class _MissingNumbers(Exception):
     """No verdict; the message says what is missing."""
 
 
@@ -65,13 +65,13 @@ class _Scope:
         where = self.where(setting)
         cell = self.cells.find(where, variant, metric)
         if cell is None or cell.mean is None:
-            raise _Undecidable(self.cells.missing(where, variant, metric))
+            raise _MissingNumbers(self.cells.missing(where, variant, metric))
         return cell.mean
 
     def where(self, setting: str | None) -> str:
         if place := setting or self.setting:
             return place
-        raise _Undecidable("the claim names no setting and its artifact has several")
+        raise _MissingNumbers("the claim names no setting and its artifact has several")
 
     def variants(self, setting: str | None) -> list[Variant]:
         """The artifact's rows in a setting."""
@@ -84,11 +84,11 @@ class _Scope:
         for variant in variants:
             try:
                 values[variant] = self.value(metric, variant, setting)
-            except _Undecidable:
+            except _MissingNumbers:
                 if not self.cells.skip_empty:
                     raise
         if not values:
-            raise _Undecidable(f"no value for {metric} in {self.where(setting)}")
+            raise _MissingNumbers(f"no value for {metric} in {self.where(setting)}")
         return values
 
 
@@ -103,7 +103,7 @@ def evaluate(
 
     `setting` is where cells without '@' lie, `rows` are the artifact's rows (groups and argopt range over
     them), `digits(metric)` is the printed precision. Never raises on missing values: the judgement is then
-    'undecidable' and its reason names what is missing.
+    'missing numbers' and its reason names what is missing.
     """
     scope = _Scope(cells, setting, tuple(rows), digits)
     judges: dict[type, Callable[[Any, _Scope], Judgement]] = {
@@ -115,8 +115,8 @@ def evaluate(
     judge = judges[type(statement)]
     try:
         return judge(statement, scope)
-    except _Undecidable as error:
-        return Judgement("undecidable", None, None, str(error))
+    except _MissingNumbers as error:
+        return Judgement("missing numbers", None, None, str(error))
 
 
 def against_those_that_ran(
@@ -126,9 +126,9 @@ def against_those_that_ran(
     rows: Iterable[Row],
     digits: Callable[[str], int] = lambda metric: 3,
 ) -> str:
-    """What an undecidable claim over several rows would be without those that were not run.
+    """What a claim over several rows with missing numbers would be without those that were not run.
 
-    'holds against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
+    'supported against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
     """
     places = {getattr(node, "setting", None) or setting for node, _ in nodes(statement)}
     named = {node.variant for node, _ in nodes(statement) if isinstance(node, CellOf | Argopt | Undominated)}
@@ -141,7 +141,7 @@ def against_those_that_ran(
     ran = [row for row in rows if cells.has(row.variant, {place for place in places if place})]
     rivals, there = ({row.variant for row in some if rival(row)} for some in (rows, ran))
     judgement = evaluate(statement, cells, setting, ran, digits)
-    if judgement.status == "undecidable" or not there or there == rivals:
+    if judgement.status == "missing numbers" or not there or there == rivals:
         return ""
     return f"{judgement.status} against {len(there)} of {len(rivals)} that were run"
 
@@ -152,7 +152,7 @@ def _equal(left: float, right: float) -> bool:
 
 
 def _judgement(holds: bool, left: float, right: float, reason: str) -> Judgement:
-    return Judgement("holds" if holds else "fails", left, right, reason)
+    return Judgement("supported" if holds else "refuted", left, right, reason)
 
 
 def _comparison(statement: Comparison, scope: _Scope) -> Judgement:
@@ -178,31 +178,31 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
         case Call():
             numbers = [_evaluated(argument, scope) for argument in node.arguments]
             if node.function == "sqrt" and numbers[0] < 0:
-                raise _Undecidable("root of a negative number")
+                raise _MissingNumbers("root of a negative number")
             return _FUNCTIONS[node.function](numbers)
         case Binary():
             operands = [_evaluated(node.left, scope), _evaluated(node.right, scope)]
             if node.operator == "/" and operands[1] == 0:
-                raise _Undecidable("division by zero")
+                raise _MissingNumbers("division by zero")
             value = _ARITHMETIC[node.operator](*operands)
         case _:
             value, operands = node, []
     if math.isnan(value) or (math.isinf(value) and all(map(math.isfinite, operands))):
-        raise _Undecidable("the arithmetic leaves the range of numbers")
+        raise _MissingNumbers("the arithmetic leaves the range of numbers")
     return value
 
 
 def _group(node: Group, scope: _Scope) -> float:
     variants = [variant for variant in scope.variants(node.setting) if node.has(variant)]
     if not variants:
-        raise _Undecidable(f"the artifact has no row for {node}")
+        raise _MissingNumbers(f"the artifact has no row for {node}")
     return _PICK[node.function](scope.values(node.metric, variants, node.setting).values())
 
 
 def _argopt(statement: Argopt, scope: _Scope) -> Judgement:
     variants = scope.variants(None)
     if statement.variant not in variants:
-        raise _Undecidable(f"the artifact has no row {statement.variant}")
+        raise _MissingNumbers(f"the artifact has no row {statement.variant}")
     value = scope.value(statement.metric, statement.variant, None)
     values = scope.values(statement.metric, variants, None)
     best = _PICK[statement.function](values, key=values.__getitem__)
@@ -215,7 +215,7 @@ def _monotone(statement: Monotone, scope: _Scope) -> Judgement:
     key = statement.key
     values = list(scope.values(statement.metric, _along(statement, scope), statement.setting).items())
     if len(values) < 2:
-        raise _Undecidable(f"a trend needs two values of {key}, found {len(values)}")
+        raise _MissingNumbers(f"a trend needs two values of {key}, found {len(values)}")
     for (before, left), (after, right) in itertools.pairwise(values):
         wrong = left > right if statement.direction == "up" else left < right
         if wrong and not _equal(left, right):
@@ -230,9 +230,9 @@ def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
     variants = [variant for variant in scope.variants(statement.setting) if statement.has(variant)]
     values = {variant: variant.number(key) for variant in variants}
     if words := [value for value in values.values() if isinstance(value, str)]:
-        raise _Undecidable(f"{key}={words[0]} is not a number")
+        raise _MissingNumbers(f"{key}={words[0]} is not a number")
     if len({tuple(pair for pair in variant.levels if pair[0] != key) for variant in variants}) > 1:
-        raise _Undecidable(f"other hyper-parameters change along {key}")
+        raise _MissingNumbers(f"other hyper-parameters change along {key}")
     numbers = {variant: value for variant, value in values.items() if isinstance(value, int | float)}
     return sorted(numbers, key=numbers.__getitem__)
 
@@ -245,7 +245,7 @@ def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
     values = [scope.values(metric, scope.variants(setting), setting) for metric in metrics]
     rivals = [variant for variant in values[0] if variant != named and all(variant in column for column in values)]
     if not rivals:
-        raise _Undecidable(f"the artifact has no row to hold {named} against")
+        raise _MissingNumbers(f"the artifact has no row to hold {named} against")
     for rival in rivals:
         theirs = [column[rival] for column in values]
         ties = [_equal(score, other) for score, other in zip(scores, theirs, strict=True)]

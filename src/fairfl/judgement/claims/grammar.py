@@ -22,7 +22,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from fairfl.experiments.variant import Variant
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 
 GRAMMAR = r"""
     ?start: comparison | argopt | monotone | undominated

@@ -1,6 +1,6 @@
 """Evaluate the claims of the papers on our numbers and on theirs.
 
-A claim of a paper is judged here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is
+A claim of a paper is checked here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is
 not, and what it does on the stand-in is a hint. A claim of one's own speaks of what ran, wherever that is.
 """
 
@@ -15,7 +15,7 @@ from fairfl.judgement.cells import digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.judgement.claims.noise import NONE, share_that_holds, with_noise
+from fairfl.judgement.claims.noise import NONE, share_of_resamples, with_noise
 from fairfl.judgement.results import results_of
 from fairfl.judgement.rows import ClaimLine
 from fairfl.runtime.validation import nearest
@@ -39,7 +39,7 @@ def settings_of(statement: Statement, setting: str | None) -> list[str]:
 
 
 def basis(workload: Workload, settings: list[str]) -> str:
-    """What the claim was judged on here: 'paper scale', or data and number of changes for each setting.
+    """What the claim was checked on here: 'full scale', or data and number of changes for each setting.
 
     'the drawing' where `settings` is the name of an illustration.
     """
@@ -47,9 +47,9 @@ def basis(workload: Workload, settings: list[str]) -> str:
         return "the drawing"
     changed = {name: len(changed_by_scale(workload, name)) for name in settings}
     if not any(changed.values()):
-        return "paper scale"
+        return "full scale"
     parts = [
-        f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}" if count else "paper scale"
+        f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}" if count else "full scale"
         for name, count in changed.items()
     ]
     return "; ".join(dict.fromkeys(parts))
@@ -97,14 +97,17 @@ def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str,
             judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
             here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
             comparison, share, unknown = own or comparable(workload, settings), None, False
-            if here.status != "undecidable":  # spreads of the paper say nothing of another experiment
-                known, level = (reported, seeds) if comparison else (NONE, {}), workload.config.verdict.level
-                share, unknown = share_that_holds(judge, numbers.ours, noise, *known, level)
+            if here.status != "missing numbers":  # spreads of the paper say nothing of another experiment
+                known, level = (
+                    (reported, seeds) if comparison else (NONE, {}),
+                    workload.config.verdict.significance_level,
+                )
+                share, unknown = share_of_resamples(judge, numbers.ours, noise, *known, level)
             partly = ""
-            if here.status == "undecidable":
+            if here.status == "missing numbers":
                 partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
-            hint = with_noise(here.status, share, workload.config.verdict.level, unknown)
-            judged = hint == "undecidable" or comparison
+            hint = with_noise(here.status, share, workload.config.verdict.significance_level, unknown)
+            checked = hint == "missing numbers" or comparison
             rows.append(
                 ClaimLine(
                     paper=paper,
@@ -113,14 +116,16 @@ def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str,
                     setting=setting or "",
                     text=claim.text,
                     expr=claim.expr,
-                    here=hint if judged else "not judged here",
-                    hint=hint,
-                    share=number_text(share),
-                    left=number_text(here.left),
-                    right=number_text(here.right),
+                    status=hint if checked else "not evaluated at this scale",
+                    status_at_this_scale=hint,
+                    share_of_resamples=number_text(share),
+                    lhs=number_text(here.left),
+                    rhs=number_text(here.right),
                     reason="; ".join(filter(None, (partly, here.reason))),
-                    reported="untestable" if theirs.status == "undecidable" else theirs.status,
-                    reported_expected=claim.reference,
+                    status_in_paper="not testable from printed numbers"
+                    if theirs.status == "missing numbers"
+                    else theirs.status,
+                    expected_in_paper=claim.reference,
                     basis=basis(workload, settings),
                 )
             )

@@ -1,10 +1,11 @@
-"""How sure a claim is: judged again on numbers as other seeds might have given them.
+"""How sure a claim is: checked again on numbers as other seeds might have given them.
 
 Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
 fairfl.judgement.agreement, the paper's printed standard deviations and the runs' own last evaluations included, and t
-from Student's distribution. A claim holds or fails if it does so in all but `verdict.level` of the draws; otherwise
-seeds decide, and it is within noise. Numbers without a known noise stay as they are; where one of them rests on fewer
-seeds than the paper's, nobody can tell, and the claim is within noise, too. The draws are the same in every run.
+from Student's distribution. A claim is supported or refuted if it is so in all but `verdict.significance_level` of the
+draws; otherwise seeds decide, and it is inconclusive. Numbers without a known noise stay as they are; where one of them
+rests on fewer seeds than the paper's, nobody can tell, and the claim is inconclusive, too. The draws are the same in
+every run.
 """
 
 import math
@@ -20,7 +21,7 @@ from fairfl.judgement.agreement import Noise, noise_of, with_evaluations, with_p
 from fairfl.judgement.cells import Cell, Cells, Key, key_of
 from fairfl.judgement.claims.evaluation import Judgement
 
-Status = Literal["holds", "within noise", "fails", "undecidable"]
+Status = Literal["supported", "inconclusive", "refuted", "missing numbers"]
 DRAWS = 400
 NONE = Cells()
 
@@ -54,7 +55,7 @@ class DrawnCells(Cells):
         return self.drawn[key]
 
 
-def share_that_holds(
+def share_of_resamples(
     judge: Callable[[Cells], Judgement],
     cells: Cells,
     pooled: Mapping[tuple[str, str], Noise],
@@ -62,31 +63,29 @@ def share_that_holds(
     seeds: Mapping[str, int] = MappingProxyType({}),
     level: float = 0.05,
 ) -> tuple[float | None, bool]:
-    """Share of `DRAWS` draws of the numbers in which a claim holds, None if none of its numbers has a known noise; and
-    True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
+    """Share of `DRAWS` draws of the numbers in which a claim is supported, None if none of its numbers has a known
+    noise; and True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
     held, unknown = 0, False
     for draw in range(DRAWS):
         generator = np.random.default_rng(draw)
         drawn = DrawnCells(
             cells.cells, cells.skip_empty, cells.curves, cells.one_draw, pooled, generator, reported, seeds, level
         )
-        held += judge(drawn).status == "holds"
+        held += judge(drawn).status == "supported"
         unknown |= bool(drawn.unknown)
         if not drawn.drawn:
             return None, unknown
     return held / DRAWS, unknown
 
 
-def with_noise(
-    status: Literal["holds", "fails", "undecidable"], share: float | None, level: float, unknown: bool = False
-) -> Status:
-    """`status` of a claim on the means, or 'within noise' if more than `level` of the draws contradict it, or if the
+def with_noise(status: Status, share: float | None, level: float, unknown: bool = False) -> Status:
+    """`status` of a claim on the means, or 'inconclusive' if more than `level` of the draws contradict it, or if the
     noise of a number is `unknown`."""
-    if status == "undecidable":
+    if status == "missing numbers":
         return status
     if unknown:
-        return "within noise"
+        return "inconclusive"
     if share is None:
         return status
-    contradicted = 1 - share if status == "holds" else share
-    return "within noise" if contradicted > level else status
+    contradicted = 1 - share if status == "supported" else share
+    return "inconclusive" if contradicted > level else status

@@ -14,7 +14,7 @@ from fairfl.judgement.claims.grammar import ClaimError, Group, Monotone, Speakin
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.metrics.origin import owner
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 

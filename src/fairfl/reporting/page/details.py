@@ -1,4 +1,4 @@
-"""What the page tells of a number when asked: seeds, spread, limit, unit, source of its hyper-parameters, runs.
+"""What the page tells of a number when asked: seeds, spread, tolerance, unit, source of its hyper-parameters, runs.
 
 Thousands of numbers share their sentences and runs. Both are kept once, and numbers point at them; the page's script
 puts them together.
@@ -9,7 +9,7 @@ from typing import Any
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page import runs
 from fairfl.reporting.page.files import Files
@@ -20,10 +20,10 @@ _VERDICTS = {
     "close": "Close to the paper's",
     "differs": "Differs from the paper's",
     "inconclusive": "Inconclusive, in no count of what agrees",
-    "fitted": "Fitted, not judged",
-    "not comparable: scale": "Not judged: the scale changed the experiment",
-    "not comparable: stand-in": "Not judged: other data stand in for the paper's",
-    "not comparable: stand-in and scale": "Not judged: other data stand in for the paper's, and the scale changed more",
+    "fitted": "Used to choose a value, not counted",
+    "not comparable: scale": "Not checked: the scale changed the experiment",
+    "not comparable: stand-in": "Not checked: other data stand in for the paper's",
+    "not comparable: stand-in and scale": "Not checked: other data stand in for the paper's; the scale changed more",
     "not comparable: hardware": "Not compared: run times depend on the machine",
     "not reported": "The paper prints no number here",
     "not run": "Not run",
@@ -43,7 +43,7 @@ class Details:
     def add(
         self, line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
     ) -> int:
-        """Keep a row of comparison.csv, `full` at the papers' own scale: its number.
+        """Keep a row of comparison.csv, `full` at full scale: its number.
 
         `title` is what its row is called, `over` what its mean is over ('seeds').
         """
@@ -77,18 +77,17 @@ def _sentences(
     theirs += f", ± {number_text(line.reported_spread)}" if line.reported_spread is not None else ""
     verdict = _VERDICTS[line.verdict]
     if line.difference is not None:
-        verdict += f": difference {line.difference:+.3g}, limit {line.limit or 0:.3g}"
+        verdict += f": difference {line.difference:+.3g}, tolerance {line.tolerance or 0:.3g}"
     meaning = f": {readable(metric.meaning)}" if metric and metric.meaning else ""
-    unit = f", in {in_words(line.unit)}" if in_words(line.unit) else ""
+    unit = f", in {unit_words(line.unit)}" if unit_words(line.unit) else ""
     return [
         text
         for text in (
             f"{title}, {line.setting}",
             f"{verdict}.",
             f"{ours}; {theirs}." if line.reported is not None and seeds else f"{ours}." if seeds else "",
-            f"Seed noise: {line.limit_source}." if line.difference is not None else "",
-            f"Recorded at the paper's own scale: {_short(full.ours) or 'diverged'} "
-            f"({plural(full.seeds, 'seed')}), {full.verdict}."
+            f"Seed noise: {line.tolerance_source}." if line.difference is not None else "",
+            f"Stored at full scale: {_short(full.ours) or 'diverged'} ({plural(full.seeds, 'seed')}), {full.verdict}."
             if full
             else "",
             f"{name}{meaning}{unit}.",

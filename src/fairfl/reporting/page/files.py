@@ -20,7 +20,7 @@ class Files:
 
     def link(self, path: str) -> str:
         """Relative URL, '' if nothing is there. Tables beside the paper's are of a selection, as the page is."""
-        target = (self.folder if ".beside." in path else self.results) / path
+        target = (self.folder if ".side_by_side." in path else self.results) / path
         if not target.exists():
             return ""
         return quote(Path(os.path.relpath(target, self.folder)).as_posix())

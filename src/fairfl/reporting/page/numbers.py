@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
-from fairfl.judgement.measurements import DIFFER, JUDGED, seeds_said
+from fairfl.judgement.measurements import CHECKED, DIFFER, seeds_said
 from fairfl.judgement.recorded import Place
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.judgement.units import endless, in_words
+from fairfl.judgement.units import endless, unit_words
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Head, numbers_of, spans
 from fairfl.reporting.marks import legend, marks
@@ -24,12 +24,12 @@ _OF_ALL = {
     "differs": "all differ",
     "inconclusive": "all are inconclusive",
     "diverged": "all of ours diverged",
-    "fitted": "fitted, not judged",
+    "fitted": "used to choose a value, not counted",
     "not run": "none was run",
-    "not comparable: scale": "not judged: other scale",
-    "not comparable: stand-in": "not judged: stand-in data",
-    "not comparable: stand-in and scale": "not judged: stand-in data, other scale",
-    "not comparable: hardware": "not judged: other hardware",
+    "not comparable: scale": "not checked: other scale",
+    "not comparable: stand-in": "not checked: stand-in data",
+    "not comparable: stand-in and scale": "not checked: stand-in data, other scale",
+    "not comparable: hardware": "not checked: other hardware",
 }
 
 
@@ -50,7 +50,7 @@ def table_views(
     rounds: dict[str, tuple[int, int]],
     recorded: Mapping[Place, ComparisonLine] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at paper scale."""
+    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at full scale."""
     digits, numbers = digits_of(paper.metrics), Compared(lines, artifact, paper)
     over = "repetitions" if artifact.origins == ("timed",) else "seeds"
     cells = {}
@@ -115,16 +115,16 @@ def said_once(verdicts: set[str]) -> tuple[set[str], str]:
     if len(given) == 1:
         return verdicts, _OF_ALL[next(iter(given))]
     if given and all(word.startswith(("not comparable", "not run")) for word in given):
-        return verdicts - {"not run"}, "not judged: other data or another scale than the paper's"
+        return verdicts - {"not run"}, "not checked: other data or another scale than the paper's"
     return {"not reported"}, ""
 
 
 def _row_view(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -> dict[str, Any]:
-    """A line of a table; `judged` and `differing` if one of its numbers is, here or in the record."""
+    """A line of a table; `checked` and `differing` if one of its numbers is, here or in the record."""
     _raise_notes(heads, cells)
     verdicts = {cell["best"] for places in cells for cell in places}
-    judged, differing = verdicts.intersection(JUDGED), verdicts.intersection(DIFFER)
-    return {"heads": heads, "cells": cells, "rule": rule, "judged": bool(judged), "differing": bool(differing)}
+    checked, differing = verdicts.intersection(CHECKED), verdicts.intersection(DIFFER)
+    return {"heads": heads, "cells": cells, "rule": rule, "checked": bool(checked), "differing": bool(differing)}
 
 
 def _in_common(cells: list[dict[str, Any]]) -> tuple[list[int], str]:
@@ -157,7 +157,7 @@ def _raise_notes(heads: list[HeadView], cells: list[list[dict[str, Any]]]) -> No
 
 
 def recorded_view(line: ComparisonLine | None, digits: int, endless_there: str) -> dict[str, Any] | None:
-    """The number that is recorded at the papers' own scale, and its verdict; None if there is none."""
+    """The number that is recorded at full scale, and its verdict; None if there is none."""
     if line is None:
         return None
     view = cell_view(line, digits, endless_there, endless_there)
@@ -177,7 +177,7 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     if metric is None:
         return {"name": name, "small": "", "meaning": ""}
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
-    units = " or ".join(filter(None, map(in_words, (metric.unit, *metric.other_units))))
+    units = " or ".join(filter(None, map(unit_words, (metric.unit, *metric.other_units))))
     small = ", ".join(filter(None, (units, better)))
     return {"name": metric.name, "small": small, "meaning": metric.meaning}
 

@@ -1,4 +1,5 @@
-"""What the page says first: how what was judged came out, by paper, and which numbers are farthest from the paper's."""
+"""What the page says first: how what was checked came out, by paper, and which numbers are farthest from the
+paper's."""
 
 import math
 import statistics
@@ -8,7 +9,7 @@ from typing import Any
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import digits_of, metric_of, number_text
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
-from fairfl.judgement.order import OrderLine
+from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.reporting.compared import cell_view
 from fairfl.reporting.inputs import rows_of
@@ -16,18 +17,18 @@ from fairfl.reporting.page.numbers import column_view
 from fairfl.reporting.page.text import readable
 
 STATUS: dict[str, tuple[str, str]] = {
-    "holds": ("good", "✓"),
-    "within noise": ("near", "≈"),
-    "fails": ("bad", "✗"),
-    "not judged here": ("apart", "≠"),
-    "undecidable": ("none", "?"),
-    "untestable": ("none", "–"),
+    "supported": ("good", "✓"),
+    "inconclusive": ("near", "≈"),
+    "refuted": ("bad", "✗"),
+    "not evaluated at this scale": ("apart", "≠"),
+    "missing numbers": ("none", "?"),
+    "not testable from printed numbers": ("none", "–"),
 }
 Shown = tuple[str, str, int, str]  # style, mark, how many, word
 
 
 def numbers_counted(found: Count) -> dict[str, Any]:
-    """How the numbers came out that can be compared."""
+    """How the published numbers came out."""
     counts: list[Shown] = [
         ("good", "✓", found.agree, "agree"),
         ("near", "≈", found.close, "close"),
@@ -37,30 +38,32 @@ def numbers_counted(found: Count) -> dict[str, Any]:
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
     if (wider := found.agree + found.close - found.strict) > 0:
         seeds = "; ".join(filter(None, (seeds, f"{wider:,} agree only with the wider late-evaluation tolerance")))
-    return {"of": found, "judged": found.judged, "counts": counts, "seeds": seeds}
+    return {"of": found, "conclusive": found.conclusive, "counts": counts, "seeds": seeds}
 
 
 def claims_counted(claims: Iterable[ClaimLine]) -> dict[str, Any]:
-    """Of the claims that were judged, how many hold and fail; the others cannot be decided here."""
+    """Of the claims that were checked, how many are supported and refuted; the others cannot be checked here."""
     found = count_claims(claims)
-    words = {"holds": "hold", "within noise": "within noise", "fails": "fail"}
-    counts: list[Shown] = [(*STATUS[status], found.statuses[status], word) for status, word in words.items()]
-    others = found.statuses.total() - found.judged
-    return {"judged": found.judged, "others": others, "counts": counts, "of": None, "seeds": ""}
+    words = ("supported", "inconclusive", "refuted")
+    counts: list[Shown] = [(*STATUS[word], found.statuses[word], word) for word in words]
+    others = found.statuses.total() - found.checked
+    return {"checked": found.checked, "others": others, "counts": counts, "of": None, "seeds": ""}
 
 
-def taus(orders: Iterable[OrderLine]) -> str:
-    """'+0.62 over 12 columns': mean of Kendall's tau over the columns that could be judged; '' without any."""
-    values = [order.tau for order in orders if order.tau is not None and order.judged]
+def taus(rankings: Iterable[RankingLine]) -> str:
+    """'+0.62 over 12 columns': mean of Kendall's tau over the columns that could be checked; '' without any."""
+    values = [ranking.tau for ranking in rankings if ranking.tau is not None and ranking.checked]
     if not values:
         return ""
     return f"{statistics.fmean(values) + 0.0:+.2f} over {len(values)} column{'s' * (len(values) > 1)}"
 
 
-def card(lines: Sequence[ComparisonLine], claims: Iterable[ClaimLine], orders: Iterable[OrderLine]) -> dict[str, Any]:
+def card(
+    lines: Sequence[ComparisonLine], claims: Iterable[ClaimLine], rankings: Iterable[RankingLine]
+) -> dict[str, Any]:
     """What is said of one paper, or of all, from one scale."""
     numbers = numbers_counted(count(lines))
-    return {"numbers": numbers, "claims": claims_counted(claims), "tau": taus(orders), "lines": len(lines)}
+    return {"numbers": numbers, "claims": claims_counted(claims), "tau": taus(rankings), "lines": len(lines)}
 
 
 # -- farthest from the paper ------------------------------------------------------------------
@@ -69,8 +72,8 @@ def farthest(
 ) -> list[dict[str, Any]]:
     """The numbers that differ, each once; `where` says at which scale, `paper_of` knows the paper of each artifact.
 
-    The largest |difference| / limit comes first. A limit whose seed noise is not known is rounding alone, so the
-    numbers that have such a one come after all others.
+    The largest |difference| / tolerance comes first. A tolerance whose seed noise is not known is rounding alone, so
+    the numbers that have such a one come after all others.
     """
     views = []
     for line, *_ in measurements(lines).values():
@@ -83,7 +86,7 @@ def farthest(
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
         row = next((row.label for row in rows_of(artifact, titles) if row.variant == variant), "")
         cell = cell_view(line, digits_of(paper.metrics)(line.metric), "∞", "∞")
-        apart, limit = math.inf if line.difference is None else abs(line.difference), line.limit
+        apart, tolerance = math.inf if line.difference is None else abs(line.difference), line.tolerance
         views.append({
             "artifact": line.artifact,
             "paper": paper_of[line.artifact],
@@ -95,7 +98,7 @@ def farthest(
             "metric": column_view(line.metric, metric)["name"],
             "cell": cell,
             "difference": number_text(line.difference),
-            "times": apart / limit if limit else None,
+            "times": apart / tolerance if tolerance else None,
             "known": line.seed_std is not None,
             "where": where,
         })  # fmt: skip

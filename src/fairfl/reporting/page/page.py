@@ -16,16 +16,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.arithmetic import said
+from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import Count, count, readings_and_own
-from fairfl.judgement.order import OrderLine, order_lines
-from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, ran_by_place
+from fairfl.judgement.ranking import RankingLine, ranking_lines
+from fairfl.judgement.recorded import Place, claims_by_name, ran_by_place, stored_numbers
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 from fairfl.reporting.facts import Facts, facts_of
 from fairfl.reporting.headlines import lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
@@ -90,13 +90,15 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
 def gaps(found: Count) -> str:
     """How many numbers were not run, or with fewer seeds than the paper's, in words; empty if all were run."""
     sentences = []
-    if unrun := found.compared - found.ran:
-        sentences.append(f"{unrun:,} of {found.compared:,} numbers that can be compared were not run.")
+    if unrun := found.published - found.checked:
+        sentences.append(f"{unrun:,} of {found.published:,} published numbers were not run.")
     if found.inconclusive:
-        few = f"{found.inconclusive:,} of {found.ran:,} that ran are inconclusive: their limits would let"
+        few = f"{found.inconclusive:,} of {found.checked:,} that ran are inconclusive: their tolerances would let"
         sentences.append(f"{few} nearly any number agree, or are mere lower bounds.")
     if found.fewer_seeds:
-        few = f"{found.ran:,} numbers that ran rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
+        few = (
+            f"{found.checked:,} numbers that ran rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
+        )
         sentences.append(f"{found.fewer_seeds:,} of {few}")
     return " ".join(sentences)
 
@@ -108,7 +110,7 @@ class Summaries:
 
     lines: list[ComparisonLine]
     claims: list[ClaimLine]
-    orders: list[OrderLine]
+    rankings: list[RankingLine]
     full: list[ComparisonLine]  # the numbers of the record
     recorded: dict[Place, ComparisonLine]  # those of them that ran
     recorded_claims: dict[tuple[str, str], ClaimLine]
@@ -116,11 +118,11 @@ class Summaries:
     @classmethod
     def read(cls, workload: Workload, root: Path, folder: Path) -> "Summaries":
         """From the folder of the page; the record lies below `root`."""
-        full = numbers_beside(workload, root)
+        full = stored_numbers(workload, root)
         return cls(
             records(folder / "comparison.csv", "comparison", ComparisonLine),
             records(folder / "claims.csv", "claims", ClaimLine),
-            records(folder / "order.csv", "order", OrderLine),
+            records(folder / "ranking.csv", "ranking", RankingLine),
             full,
             ran_by_place(full),
             claims_by_name(workload, root),
@@ -131,7 +133,7 @@ class Summaries:
         return Summaries(
             [line for line in self.lines if line.artifact in artifacts],
             [claim for claim in self.claims if claim.artifact in artifacts],
-            [order for order in self.orders if order.artifact in artifacts],
+            [ranking for ranking in self.rankings if ranking.artifact in artifacts],
             [line for line in self.full if line.artifact in artifacts],
             self.recorded,
             self.recorded_claims,
@@ -148,11 +150,11 @@ class Summaries:
         return [self.recorded.get(line.place, line) for line in self.lines]
 
     def cards(self) -> dict[str, Any]:
-        """What came out here, and what is recorded at the papers' own scale; None if nothing is."""
+        """What came out here, and what is recorded at full scale; None if nothing is."""
         full = self.full
         return {
-            "here": card(self.lines, self.claims, self.orders),
-            "full": card(full, self.full_claims, order_lines(full)) if full else None,
+            "here": card(self.lines, self.claims, self.rankings),
+            "full": card(full, self.full_claims, ranking_lines(full)) if full else None,
         }
 
 
@@ -162,7 +164,7 @@ def artifact_view(
     """Everything the template needs to show one artifact; `summaries` are its own, `made` is each run's arithmetic."""
     paper, key, artifact = workload.artifacts[name]
     endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
-    endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
+    endings += ("side_by_side.md", "side_by_side.tex") * (artifact.kind == "table")
     links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in endings}
     missing = [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url]
     if svg := files.link(f"{paper}/{key}.svg") if artifact.plot else "":
@@ -187,7 +189,7 @@ def artifact_view(
         "missing": missing,
         "failed": "",
         "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
-        "arithmetic": said(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
+        "arithmetic": describe_numerics(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
         "sources": condensed(source for run, (source, _) in made["data_of"].items() if run in runs),
         "partitions": list(
             filter(None, dict.fromkeys(text for run, (_, text) in made["data_of"].items() if run in runs))
@@ -201,7 +203,7 @@ def artifact_view(
         "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
-        "orders": [order_view(order, source) for order in summaries.orders],
+        "rankings": [ranking_view(ranking, source) for ranking in summaries.rankings],
         "search": " ".join(searched(name, source, artifact, facts, summaries)).lower(),
     }
 
@@ -214,41 +216,41 @@ def searched(name: str, paper: Paper, artifact: Artifact, facts: Facts, summarie
     yield from (text for key, fact in facts.settings.items() for text in (key, fact.data))
     described = (metric_of(paper.metrics, column) for column in artifact.columns)
     for metric in filter(None, described):
-        yield from (readable(metric.name), readable(metric.meaning), in_words(metric.unit))
+        yield from (readable(metric.name), readable(metric.meaning), unit_words(metric.unit))
     yield from (claim.text for claim in summaries.claims)
 
 
 def claim_view(claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper) -> dict[str, Any]:
-    """A claim, here and as recorded at the papers' own scale."""
+    """A claim, here and as recorded at full scale."""
     full = recorded.get((claim.artifact, claim.claim))
     artifact = paper.artifacts[claim.artifact.partition("_")[2]]
     return {
         **asdict(claim),
         "called": paper.called,
         "artifact_title": readable(artifact.title),
-        "share_text": percent(claim.share),
-        "full": full.here if full else "",
-        "full_share": percent(full.share) if full else "",
+        "share_text": percent(claim.share_of_resamples),
+        "full": full.status if full else "",
+        "full_share": percent(full.share_of_resamples) if full else "",
     }
 
 
 def percent(share: str) -> str:
-    """'holds in 97 % of the draws' from 0.97; '' from ''."""
-    return f"holds in {100 * float(share):.0f} % of the draws" if share else ""
+    """'supported in 97 % of the resamples' from 0.97; '' from ''."""
+    return f"supported in {100 * float(share):.0f} % of the resamples" if share else ""
 
 
-def order_view(order: OrderLine, paper: Paper) -> dict[str, Any]:
+def ranking_view(ranking: RankingLine, paper: Paper) -> dict[str, Any]:
     """A rank correlation in words: whether the variants of a column are in the paper's order."""
-    described = metric_of(paper.metrics, order.metric)
-    sure = order.low != order.high
+    described = metric_of(paper.metrics, ranking.metric)
+    sure = ranking.low != ranking.high
     return {
-        "setting": order.setting,
-        "metric": described.name if described else order.metric,
-        "variants": order.variants,
-        "tau": "none" if order.tau is None else f"{order.tau:+.2f}",
-        "range": f"{order.low:+.2f} to {order.high:+.2f}" if sure else "",
-        "p": "" if order.p is None else f"{order.p:.2g}",
-        "judged": order.judged,
+        "setting": ranking.setting,
+        "metric": described.name if described else ranking.metric,
+        "variants": ranking.variants,
+        "tau": "none" if ranking.tau is None else f"{ranking.tau:+.2f}",
+        "range": f"{ranking.low:+.2f} to {ranking.high:+.2f}" if sure else "",
+        "p": "" if ranking.p is None else f"{ranking.p:.2g}",
+        "checked": ranking.checked,
     }
 
 
@@ -265,7 +267,7 @@ def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, 
 def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summaries: Summaries) -> dict[str, Any]:
     """A paper with its artifacts; `summaries` of all papers."""
     paper = workload.papers[key]
-    printed = {view["name"] for view in views if not view["spec"].ours}  # our readings repeat its numbers
+    printed = {view["name"] for view in views if view["spec"].in_paper}  # our readings repeat its numbers
     every = summaries.of({view["name"] for view in views})
     used = dict.fromkeys(setting for view in views for setting in view["spec"].settings)
     settings = [name for name in used if workload.sharing.builders(name)[0] == key]
@@ -288,7 +290,7 @@ def render(
 
     `failed`: tables and figures that could not be made, and why; older files of theirs are not shown.
 
-    Comparison, claims, orders and tables beside the paper's are in the page's folder: those of a selection are not
+    Comparison, claims, rankings and side-by-side tables are in the page's folder: those of a selection are not
     those of all `results`.
     """
     summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
@@ -326,23 +328,23 @@ def render(
         papers_printed=sum(paper["spec"].sources == "quoted" for paper in papers),
         own=all(paper["spec"].sources == "own" for paper in papers),
         own_claims=claims_counted(of_own.claims),
-        made=made | {"arithmetic": said(made["arithmetic_of"].values())},
+        made=made | {"arithmetic": describe_numerics(made["arithmetic_of"].values())},
         cards=printed.cards(),
         substitutions=substitutions(workload),
         gaps=gaps(count(printed.lines)),
         verdict=workload.config.verdict,
         farthest=ranked(
             farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)
-            + farthest(printed.full, workload.papers, paper_of, "paper scale")
+            + farthest(printed.full, workload.papers, paper_of, "full scale")
         ),
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
         headlines={"styles": dict(zip(COLOURS, STYLES, strict=True)), "lines": told, "recorded": bool(printed.full)},
-        surprises=[claim for claim in summaries.claims if claim.reported != claim.reported_expected],
+        surprises=[claim for claim in summaries.claims if claim.status_in_paper != claim.expected_in_paper],
         verdicts=VERDICTS,
         signs=SIGNS,
         status=STATUS,
         data=embedded(details.data()),
         copies=embedded(copies),
-        downloads=["comparison.csv", "claims.csv", "order.csv"],
+        downloads=["comparison.csv", "claims.csv", "ranking.csv"],
     )

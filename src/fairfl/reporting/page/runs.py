@@ -89,7 +89,7 @@ def view(run: Run, title: str, summary: Mapping[str, Any], files: Files) -> dict
         "Data": summary.get("data_source", ""),
         "Code": f"{fingerprint(code)} ({len(code)} modules)" if code else "",
         "Spec": summary.get("fingerprint", ""),
-        "Recorded": _origin(recorded) if recorded else "",
+        "Stored": _origin(recorded) if recorded else "",
         **{name.replace("_", " "): f"{value:.6g}" for name, value in summary.get("measures", {}).items()},
     }
     log = f"logs/train/{run.id}.log"
@@ -101,7 +101,9 @@ def view(run: Run, title: str, summary: Mapping[str, Any], files: Files) -> dict
         "facts": {name: value for name, value in facts.items() if value},
         "spec": spec,
         "log": "" if recorded else files.link(log),
-        "lines": ["the record keeps no log"] if recorded else files.text(log).replace("\r", "\n").splitlines()[-LINES:],
+        "lines": ["stored results have no log"]
+        if recorded
+        else files.text(log).replace("\r", "\n").splitlines()[-LINES:],
         "files": files.link(f"runs/{run.id}"),
     }
 

@@ -17,7 +17,7 @@ from fairfl.judgement.units import factor
 from fairfl.metrics.registry import AGAINST
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, NothingRun, Row
+from fairfl.reporting.inputs import Inputs, NoRunsError, Row
 from fairfl.reporting.plots.gap_boxes import of_clients
 from fairfl.runtime.errors import FairflError
 
@@ -46,7 +46,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if row.variant != variant and row in measured and len(pairs := _pairs(inputs, setting, row, baseline))
     }
     if not cells:
-        raise NothingRun("Not run at this scale.")
+        raise NoRunsError("Not run at this scale.")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     titles = {(s, row): f"{row.label}, {names[s]}" if len(names) > 1 else row.label for s, row in cells}
     drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]

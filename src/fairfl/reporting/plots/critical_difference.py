@@ -15,7 +15,7 @@ from pydantic import Field
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, NothingRun
+from fairfl.reporting.inputs import Inputs, NoRunsError
 from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 
 NEEDS = ("tidy",)
@@ -43,7 +43,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     together, _ = split(inputs, config.apart)
     group = ranked(inputs, together, config.metrics, config.labels)
     if group is None:
-        raise NothingRun("No setting in which all methods were run.")
+        raise NoRunsError("No setting in which all methods were run.")
     settings, methods = group.places.shape
     frame = group.frame().assign(cd=float("nan"), p=float("nan"))
     difference, bars = 0.0, []

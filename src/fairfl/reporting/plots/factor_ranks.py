@@ -21,7 +21,7 @@ from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
 from fairfl.reporting.frames import number_map
-from fairfl.reporting.inputs import Inputs, NothingRun, Row
+from fairfl.reporting.inputs import Inputs, NoRunsError, Row
 from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 from fairfl.runtime.errors import FairflError
 
@@ -56,7 +56,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     group = ranked(inputs, together, config.metrics, config.labels)
     base = next((row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)), None)
     if group is None or base is None:
-        raise NothingRun("No setting in which all methods and the baseline were run.")
+        raise NoRunsError("No setting in which all methods and the baseline were run.")
     won = {
         row: [_won(inputs, setting, row, base, metric) for setting, metric in group.metrics.items()]
         for row in group.rows

@@ -20,7 +20,7 @@ from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
-from fairfl.judgement.units import in_words
+from fairfl.judgement.units import unit_words
 from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs, Row
@@ -71,7 +71,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         inputs.say("Intervals that leave a panel are cut.")
     for axes, metric in zip(grid[-1], metrics, strict=True):
         described = inputs.spec.metrics[metric]
-        unit = in_words(_unit(described.unit))
+        unit = unit_words(_unit(described.unit))
         side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[described.direction]
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + side)
     keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}

@@ -17,7 +17,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.frames import number_map
-from fairfl.reporting.inputs import Inputs, NothingRun, mean_and_std
+from fairfl.reporting.inputs import Inputs, NoRunsError, mean_and_std
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
@@ -43,7 +43,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     found = frame.groupby(["metric", "other"])["tau"]
     mean, smallest = found.mean(), found.min()
     if mean.isna().all():
-        raise NothingRun("Not run at this scale.")
+        raise NoRunsError("Not run at this scale.")
     taus = np.full((len(metrics), len(metrics)), np.nan)
     for across, down in combinations(range(len(metrics)), 2):
         pair = metrics[across], metrics[down]

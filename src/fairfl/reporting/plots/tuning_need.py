@@ -22,7 +22,7 @@ from fairfl.judgement.units import factor
 from fairfl.metrics.registry import UNITS
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, NothingRun, Row
+from fairfl.reporting.inputs import Inputs, NoRunsError, Row
 from fairfl.runtime import result_files
 
 NEEDS = ("tuned",)
@@ -67,7 +67,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure, frames = panelled(names, draw_one, (0.9, 1.5), 2, ("trials", ""))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn.empty:
-        raise NothingRun("Not run at this scale.")
+        raise NoRunsError("Not run at this scale.")
     handles = [style.key(label=row.label, **look) for row, look in looks.items() if look is not grey]
     others = [style.key(label="others", **grey)] * (len(handles) < len(looks))
     style.legend_above(figure, handles + others, 5 if len(names) > 1 else 2)

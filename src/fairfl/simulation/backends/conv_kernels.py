@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.dense_kernels import affine, onednn_from
-from fairfl.simulation.backends.interface import steepness
+from fairfl.simulation.backends.interface import mean_loss_derivative
 from fairfl.simulation.losses import ClosedForm
 
 aten = torch.ops.aten
@@ -168,7 +168,7 @@ class ManualStep:
             total = (losses if real is None else losses * real).sum()
         if slope is not None and total is not None:
             count = len(inputs) if real is None else real.sum(dtype=torch.float64)
-            weight = weight * steepness(slope, total, count).to(weight.dtype)
+            weight = weight * mean_loss_derivative(slope, total, count).to(weight.dtype)
         if real is not None:
             weight = weight * real
         gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight).T, False)

@@ -189,7 +189,7 @@ class Backend(Protocol):
         """Outputs [n, C] of one model x [P + B], in evaluation mode."""
 
 
-def steepness(slope: Slope, total: Tensor, count: int | Tensor) -> Tensor:
+def mean_loss_derivative(slope: Slope, total: Tensor, count: int | Tensor) -> Tensor:
     """slope(l), [] float64, where the losses of a batch of `count` samples sum to `total`, []."""
     return slope(total.double().view(1) / count)[0]
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends import batches, conv_kernels, heap
 from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
-from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, steepness
+from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, mean_loss_derivative
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
 from fairfl.simulation.flat_parameters import align_statistics, bind, count, flatten
@@ -364,7 +364,7 @@ def _gradients(
         torch._foreach_mul_(gradients, weight * n)
     if backend.slope is not None:
         count = n if real is None else real.sum(dtype=torch.float64)
-        torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, count).to(weight.dtype))
+        torch._foreach_mul_(gradients, mean_loss_derivative(backend.slope, backend.total, count).to(weight.dtype))
     return gradients
 
 

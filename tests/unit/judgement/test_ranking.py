@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairfl.judgement.order import order_lines
+from fairfl.judgement.ranking import ranking_lines
 from tests.unit.rows import compared
 
 
@@ -30,35 +30,35 @@ def column(ours, reported, **changes):
     ],
 )
 def test_tau_by_hand(ours, reported, tau):
-    (order,) = order_lines(column(ours, reported))
+    (order,) = ranking_lines(column(ours, reported))
     assert order.tau == pytest.approx(tau)
     assert (order.artifact, order.setting, order.metric, order.variants) == ("a", "s", "m", len(ours))
     assert (order.low, order.high) == (order.tau, order.tau)  # nothing is known of the seeds
-    assert order.judged
+    assert order.checked
 
 
 def test_its_probability_by_chance():
     """One of 24 orders of four is the same, one the opposite."""
-    (order,) = order_lines(column([1, 2, 3, 4], [1, 2, 3, 4]))
+    (order,) = ranking_lines(column([1, 2, 3, 4], [1, 2, 3, 4]))
     assert order.p == pytest.approx(2 / 24)
 
 
 def test_the_range_over_seeds():
     far, near = ([0, 100, 200, 300], [0, 0.1, 0.2, 0.3])
-    (sure,) = order_lines(column(far, far, seed_std="1"))
+    (sure,) = ranking_lines(column(far, far, seed_std="1"))
     assert (sure.tau, sure.low, sure.high) == (1, 1, 1)
-    (unsure,) = order_lines(column(near, near, seed_std="1"))
+    (unsure,) = ranking_lines(column(near, near, seed_std="1"))
     assert unsure.tau == 1 and unsure.low < 0 < unsure.high <= 1
-    (more,) = order_lines(column(near, near, seed_std="1", seeds="5000", reported_seeds="5000"))
+    (more,) = ranking_lines(column(near, near, seed_std="1", seeds="5000", reported_seeds="5000"))
     assert more.low > unsure.low
 
 
 def test_what_has_no_order():
     whole = column([1, 2, 3], [1, 2, 3])
-    assert order_lines(whole[:2]) == []
+    assert ranking_lines(whole[:2]) == []
     for missing in ({"ours": None}, {"reported": None}, {"reported": math.inf}, {"algorithm": ""}):
-        assert order_lines([*whole[:2], replace(whole[2], **missing)]) == []
-    (constant,) = order_lines(column([1, 1, 1], [1, 2, 3]))
+        assert ranking_lines([*whole[:2], replace(whole[2], **missing)]) == []
+    (constant,) = ranking_lines(column([1, 1, 1], [1, 2, 3]))
     assert (constant.tau, constant.p) == (None, None)
-    (hint,) = order_lines([*whole[:2], replace(whole[2], verdict="not comparable: scale")])
-    assert not hint.judged
+    (hint,) = ranking_lines([*whole[:2], replace(whole[2], verdict="not comparable: scale")])
+    assert not hint.checked

@@ -1,12 +1,13 @@
-"""Tables beside the paper's: ours and theirs in each cell, with the verdict's sign, in the layout of the table."""
+"""Tables side by side with the published numbers: ours and theirs in each cell, with the verdict's sign, in the layout
+of the table."""
 
 import json
 
 import pytest
 
-from fairfl.jobs.beside import main
+from fairfl.jobs.side_by_side import main
 from fairfl.judgement.comparison import VERDICTS
-from fairfl.reporting.tables.beside import signs, tables_of, texts_of
+from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
 from tests.unit.reporting import test_page
 from tests.unit.reporting.latex import faults
 
@@ -26,20 +27,20 @@ def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
     assert "Each cell: ours / the paper's" in md and "✓ agrees. ✗ differs." in md and "≠" not in md
     assert "– no number: not run here, or not printed in the paper. Units: nats ($\\max_k L_k$), percent" in md
-    assert md.endswith(" Scale: tiny.\n") and "\\label{tab:demo-table1-beside}" in tex
+    assert md.endswith(" Scale: tiny.\n") and "\\label{tab:demo-table1-side-by-side}" in tex
     assert "FedAvg & 1.10 $\\pm$ 0.10 / 1.10 $\\pm$ 0.10 $\\surd$ & -- / -- \\\\" in tex
 
 
 def test_every_verdict_has_a_sign_with_a_meaning() -> None:
     text = " ".join(signs(VERDICTS))
-    assert "≠ not judged, other scale, or not judged, stand-in data" in text and "! diverged." in text
+    assert "≠ not checked, other scale, or not checked, stand-in data" in text and "! diverged." in text
     assert "not reported" not in text  # a dash says so
 
 
 def test_the_job_writes_the_files_in_turn(built, tmp_path) -> None:
     _, results = built
-    files = [results / f"demo/table1.beside.{ending}" for ending in ("md", "tex")]
+    files = [results / f"demo/table1.side_by_side.{ending}" for ending in ("md", "tex")]
     config = json.dumps({"scale": "tiny", "papers": ["demo"]})
     main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", *map(str, files)])
-    assert files[0].read_text().startswith("**Table 1, beside the paper's: ")
+    assert files[0].read_text().startswith("**Table 1, side by side with the published numbers: ")
     assert files[1].read_text().startswith("% To be \\input;")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from fairfl.runtime import kept, records
-from fairfl.workflow.call import Call
-from fairfl.workflow.rerun import KEPT, Verdict
+from fairfl.workflow.invocation import Call
+from fairfl.workflow.rerun import KEPT, RerunDecision
 
 RESULTS = "results/tiny"
 
@@ -50,7 +50,7 @@ def call(*jobs: SimpleNamespace, back: dict[str, kept.Kept] | None = None, keep:
     known = {one.name: one for one in jobs}
     rerun = SimpleNamespace(
         graph=SimpleNamespace(job=known.__getitem__),
-        verdict=lambda name: Verdict(KEPT if name in back else "edited"),
+        verdict=lambda name: RerunDecision(KEPT if name in back else "edited"),
         restored=[{"job": name} for name in back],
         kept=back,
         say=print,

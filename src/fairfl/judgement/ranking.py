@@ -22,8 +22,8 @@ LEAST = 3  # variants, for an order
 
 
 @dataclass(frozen=True)
-class OrderLine:
-    """One row of order.csv; the fields are its columns."""
+class RankingLine:
+    """One row of ranking.csv; the fields are its columns."""
 
     artifact: str
     setting: str
@@ -33,20 +33,20 @@ class OrderLine:
     low: float | None
     high: float | None
     p: float | None
-    judged: bool  # False: scale or stand-in changed the experiment, and tau is a hint
+    checked: bool  # False: scale or stand-in changed the experiment, and tau is a hint
 
 
-def order_lines(lines: Iterable[ComparisonLine]) -> list[OrderLine]:
+def ranking_lines(lines: Iterable[ComparisonLine]) -> list[RankingLine]:
     """From the rows of comparison.csv: one for each column in a setting where enough variants have both numbers."""
     columns: dict[tuple[str, str, str], list[ComparisonLine]] = {}
     for line in lines:
         numbers = line.ours, line.reported
         if line.algorithm and all(number is not None and math.isfinite(number) for number in numbers):
             columns.setdefault((line.artifact, line.setting, line.metric), []).append(line)
-    return [_order(*place, group) for place, group in columns.items() if len(group) >= LEAST]
+    return [_ranking(*place, group) for place, group in columns.items() if len(group) >= LEAST]
 
 
-def _order(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]) -> OrderLine:
+def _ranking(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]) -> RankingLine:
     ours, reported = (np.array([getattr(line, name) for line in lines]) for name in ("ours", "reported"))
     tau, p = stats.kendalltau(ours, reported)
     low = high = tau
@@ -59,7 +59,7 @@ def _order(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]
             drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
         low, high = np.quantile(taus(*drawn), [0.025, 0.975])
         low, high = min(low, tau), max(high, tau)
-    return OrderLine(
+    return RankingLine(
         artifact=artifact,
         setting=setting,
         metric=metric,
@@ -68,7 +68,7 @@ def _order(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]
         low=_finite(low),
         high=_finite(high),
         p=_finite(p),
-        judged=not any(line.verdict.startswith("not comparable") for line in lines),
+        checked=not any(line.verdict.startswith("not comparable") for line in lines),
     )
 
 

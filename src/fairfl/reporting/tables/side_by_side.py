@@ -1,4 +1,5 @@
-"""Tables beside the paper's: 'ours / the paper's' in each cell of the paper's own layout, with the verdict's sign."""
+"""Tables side by side with the published numbers: 'ours / the paper's' in each cell of the paper's own layout, with the
+verdict's sign."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -72,14 +73,14 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
         units((metric.name, line.unit) for line in lines if (metric := metric_of(source.metrics, line.metric))),
         f"Scale: {facts.scale}.",
     ]
-    titled = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
-    return pages(paper, f"{key}.beside", titled, facts, texts, " ".join(filter(None, sentences)))
+    titled = artifact.model_copy(update={"title": f"{artifact.title}, side by side with the published numbers"})
+    return pages(paper, f"{key}.side_by_side", titled, facts, texts, " ".join(filter(None, sentences)))
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:
-    """'✓ agrees.', '≠ not judged: other scale, stand-in data.' for each sign in use."""
+    """'✓ agrees.', '≠ not checked: other scale, stand-in data.' for each sign in use."""
     meanings: dict[str, list[str]] = {}
-    for verdict, (style, sign, words) in VERDICTS.items():
+    for verdict, (_, sign, words) in VERDICTS.items():
         if verdict in verdicts and verdict != "not reported":
-            meanings.setdefault(sign, []).append(f"not judged, {words}" if style == "apart" else words)
+            meanings.setdefault(sign, []).append(f"not checked, {words}" if sign == "≠" else words)
     return [f"{sign} {', or '.join(words)}." for sign, words in meanings.items()]

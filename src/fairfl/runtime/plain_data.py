@@ -22,7 +22,7 @@ class Fault(Exception):
 
     def __init__(self, at: tuple, what: str) -> None:
         super().__init__(what)
-        self.key, self.what = spoken(at), what
+        self.key, self.what = format_place(at), what
 
 
 class _Short(reprlib.Repr):
@@ -61,7 +61,7 @@ def one_line(text: str) -> str:
     return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 3] + "..."
 
 
-def spoken(at: tuple) -> str:
+def format_place(at: tuple) -> str:
     """A place in nested data, 'patches.0.set'; a key that would tear the line apart as `repr` shows it."""
     parts = [part if isinstance(part, str) and part.isprintable() and len(part) <= 60 else shown(part) for part in at]
     return ".".join(part for part in parts if part)
