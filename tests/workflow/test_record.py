@@ -71,7 +71,7 @@ def test_the_rest_is_trained(fresh):
 
 def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
     """Also those whose results are restored: one job of Snakemake stands for all of them."""
-    table = re.compile(r"^ +([\d,]+) [a-z' ]+  .*$", re.M)
+    table = re.compile(r"^ +([\d,]+) [a-z' -]+  .*$", re.M)
     dry, plan = (fresh.snakemake(how, FAIRFL_DISPLAY="plain").stdout for how in ("--dry-run", "plan"))
     lines = [found[0] for found in table.finditer(dry)]
     assert lines and lines == [found[0] for found in table.finditer(plan)][: len(lines)]
@@ -82,7 +82,7 @@ def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
 
 def test_the_record_may_be_ignored(fresh):
     planned = fresh.planned("recorded=ignore", "algorithms=fedavg")
-    assert "paper/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
+    assert "full/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
     assert not any("restore" in log for log in planned)
 
 
@@ -109,7 +109,7 @@ def test_what_was_trained_here_is_trained_again_after_an_edit(recorded, tmp_path
     project = recorded.copy(tmp_path / "edited")
     project.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
     planned = project.planned("algorithms=fedavg")
-    assert "paper/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
+    assert "full/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
 
 
 def test_a_damaged_record_is_refused_by_name(fresh):
