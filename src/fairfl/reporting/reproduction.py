@@ -158,9 +158,8 @@ class Reproduction:
         header = ["where", "variant", "metric", "published", "reproduced", "tolerance", "seeds", "reason"]
         return [
             "## What differs",
-            f"{len(differ):,} numbers differ: {reached['explained']:,} are explained, "
-            f"on {reached['unresolved']:,} something "
-            f"was tried, {reached['']:,} are openly unexplained. The worst are below; all are in "
+            f"{len(differ):,} numbers differ (explained: {reached['explained']:,}; something was tried: "
+            f"{reached['unresolved']:,}; openly unexplained: {reached['']:,}). The worst are below; all are in "
             "`results/recorded/differences.csv`.\n",
             *markdown_table(header, map(self._difference, differ[:_WORST])).splitlines(),
         ]

@@ -64,7 +64,7 @@ def test_settings_that_a_scale_has_changed_judge_nothing(root, workload):
     numbers = targets.numbers(workload(scale="quick"), root)
     assert {place for place, _ in numbers.of_runs} == {"fedeba_toy", "focus_synthetic_10"}  # nothing is changed there
     claims = targets.checkable_claims(workload(scale="quick", papers=["eagle"]))
-    assert claims.keys() == {"", "eagle_synthetic_gaussian", "eagle_toy_2clients"}
+    assert claims.keys() == {"", "eagle_toy_2clients"}
 
 
 def test_a_claim_needs_every_run_that_it_speaks_of(workload):

@@ -176,7 +176,9 @@ def test_differing_numbers_stand_worst_first(project):
         "| demo_table2 | FedAvg | max_k L_k | 1.50 | 2.00 ± 0.25 | 0.05 | 2 | nothing tried yet |",
         "",
     ]
-    assert page[header - 2].startswith("2 numbers differ: 1 are explained, on 0 something was tried, 1 are openly unex")
+    assert page[header - 2].startswith(
+        "2 numbers differ (explained: 1; something was tried: 0; openly unexplained: 1)."
+    )
     rows = (project / DIFFERENCES).read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == ["demo_table1", "demo_table2"]
 
