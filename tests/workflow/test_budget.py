@@ -17,7 +17,7 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     assert not list(tmp_path.glob("results/full/runs/*"))
     assert verdicts(tmp_path) == {"not run", "not reported"}
 
-    project.snakemake("--quiet", "rules", "host", config=("budget=0.0002",))
+    project.snakemake("--quiet", "rules", "host", config=("budget=0.00004",))
     first = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert len(first) == 1 and verdicts(tmp_path) > {"not run", "not reported"}
     assert not any("/train/" in name for name in project.planned("budget=0"))
