@@ -152,6 +152,9 @@ def test_damage_of_equal_size_is_repaired_by_the_same_command(own):
     said = call(own)
     assert said.count("set aside") == len(damaged)
     assert numbers(own) == before and index.exists() and "Nothing to be done" in call(own)
+    for path in own.folder.glob("papers/[!_.]*.yaml"):
+        if path.stem != "eagle":
+            path.unlink()  # `clear` refuses while the selection leaves a paper out
     assert f"{len(damaged)} files deleted" in own.snakemake("clear", FAIRFL_DISPLAY="plain").stdout
     assert " 0 damaged, 0 foreign, 0 orphaned" in own.snakemake("verify", FAIRFL_DISPLAY="plain").stdout
 
