@@ -82,7 +82,8 @@ def clear(graph: Graph, folder: Path) -> int:
     Raises FairflError where not all is planned: what a selection leaves out is in no plan.
     """
     config = graph.workload.config
-    left_out = [key for key in ("settings", "algorithms", "seeds", "budget") if getattr(config, key) is not None]
+    selecting = ("artifacts", "settings", "algorithms", "seeds", "budget")
+    left_out = [key for key in selecting if getattr(config, key) is not None]
     if {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}:
         left_out.append("papers")
     if left_out:

@@ -21,7 +21,7 @@ def left_by(name: str, *outputs: str) -> None:
 
 
 def graph(planned: list[str], **config):
-    given = dict.fromkeys(("settings", "algorithms", "seeds", "budget")) | {"papers": ["ours"]} | config
+    given = dict.fromkeys(("artifacts", "settings", "algorithms", "seeds", "budget")) | {"papers": ["ours"]} | config
     workload = SimpleNamespace(config=SimpleNamespace(**given), known={})
     jobs = [SimpleNamespace(name=name) for name in planned]
     return SimpleNamespace(workload=workload, wanted=lambda target: target, below=lambda wanted: jobs)
@@ -51,7 +51,9 @@ def test_orphans_and_damaged_files_go_and_nothing_else(found):
     assert before - found() == {f"results/tiny/{path}" for path in gone}
 
 
-@pytest.mark.parametrize("given", [{"papers": []}, {"settings": ["a"]}, {"seeds": [0]}, {"budget": 1.0}])
+@pytest.mark.parametrize(
+    "given", [{"papers": []}, {"artifacts": ["x"]}, {"settings": ["a"]}, {"seeds": [0]}, {"budget": 1.0}]
+)
 def test_a_selection_deletes_nothing(found, given):
     before = found()
     with pytest.raises(FairflError, match=f"clear: {next(iter(given))}: what is not selected would be deleted"):
