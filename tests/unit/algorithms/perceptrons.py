@@ -77,23 +77,6 @@ def outputs(net, inputs):
     return inputs @ net[-1][0].T + net[-1][1]
 
 
-def loss(net, inputs, labels):
-    return F.cross_entropy(outputs(net, inputs.flatten(1)), labels)
-
-
-def descended(net, inputs, labels, steps, rate, frozen=0):
-    """The net after full-batch steps of gradient descent, its first `frozen` layers as they were."""
-    for _ in range(steps):
-        leaves = [(w.detach().requires_grad_(), b.detach().requires_grad_()) for w, b in net]
-        free = [tensor for pair in leaves[frozen:] for tensor in pair]
-        moved = [
-            (tensor - rate * gradient).detach()
-            for tensor, gradient in zip(free, torch.autograd.grad(loss(leaves, inputs, labels), free), strict=True)
-        ]
-        net = [*net[:frozen], *zip(moved[::2], moved[1::2], strict=True)]
-    return net
-
-
 def known(federation, clients=None, **more):
     ids = torch.arange(federation.clients) if clients is None else torch.tensor(clients)
     return {"clients": ids, "samples": federation.samples[ids], "learning_rate": 0.1, "x": federation.x, **more}

@@ -1,4 +1,4 @@
-"""AAggFF: the hand-computed rounds of both variants, all CDFs, the quadratic programmes against SciPy."""
+"""AAggFF: all CDFs, the rounds of both variants, the quadratic programmes against SciPy."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,8 @@ import torch
 from scipy.optimize import minimize
 
 from fairfl.algorithms import aaggff
-from fairfl.algorithms.interface import Federation, Reports
-from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import ETA, F, G, X, close, reports, start
+from fairfl.algorithms.interface import Federation
+from tests.unit.algorithms.toy import ETA, F, G, X, close, reports, start, told, vector
 
 
 @pytest.mark.parametrize(
@@ -27,41 +26,33 @@ def test_example_of_the_responses(cdf, expected):
     close(aaggff.responses(F, aaggff.Config(cdf=cdf)), expected)
 
 
+def report(losses, t=0, ids=None):
+    return told(torch.zeros(len(losses), 1), ids, loss_received=losses, round=t)
+
+
 # -- variant S ---------------------------------------------------------------------------------------------
-
-
-def objective(form, gradients, choices):
-    """What variant S minimises after rounds with these gradients [t, K] and choices p_s [t, K], as it is written."""
-    a, b = 4, gradients.shape[1] / 4
-
-    def value(p):
-        quadratic = sum((g @ (p - p_s)) ** 2 for g, p_s in zip(gradients, choices, strict=True))
-        if form == "code":
-            quadratic = a * p @ p + sum((g @ p) ** 2 for g in gradients)
-        return gradients.sum(0) @ p + a / 2 * p @ p + b / 2 * quadratic
-
-    return value
-
-
 @pytest.mark.parametrize("form", ["code", "centred"])
 @pytest.mark.parametrize("losses", [[0.5, 1.0, 2.0, 4.0], [0.01, 0.01, 0.01, 9.0]])
 def test_every_choice_of_variant_s_solves_its_programme(form, losses):
+    """What variant S minimises after rounds with gradients g_s [K] and choices p_s [K], as it is written."""
     algorithm, state = start("aaggff", samples=vector(1, 1, 1, 1), form=form, cdf="weibull")
-    losses, gradients, choices = vector(*losses), [], []
+    gradients, choices = [], []
     for t in range(40):
-        told = reports_of(losses.roll(t // 25), t)
-        r = aaggff.responses(told.loss_received, algorithm.config) / 4
+        shown = report(vector(*losses).roll(t // 25), t)
+        r = aaggff.responses(shown.loss_received, algorithm.config) / 4
         choices.append(state["p"].numpy())
         gradients.append((-r / (1 + state["p"] @ r)).numpy())
-        _, state = algorithm.aggregate(state, told)
-    best = minimize(
-        objective(form, np.stack(gradients), np.stack(choices)),
-        np.full(4, 0.25),
-        method="SLSQP",
-        bounds=[(0, 1)] * 4,
-        constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
-        options={"ftol": 1e-15, "maxiter": 500},
-    )
+        _, state = algorithm.aggregate(state, shown)
+
+    def objective(p, a=4, b=4 / 4):
+        quadratic = sum((g @ (p - p_s)) ** 2 for g, p_s in zip(gradients, choices, strict=True))
+        if form == "code":
+            quadratic = a * p @ p + sum((g @ p) ** 2 for g in gradients)
+        return np.sum(gradients, 0) @ p + a / 2 * p @ p + b / 2 * quadratic
+
+    simplex = {"type": "eq", "fun": lambda p: p.sum() - 1}
+    options = {"ftol": 1e-15, "maxiter": 500}
+    best = minimize(objective, np.full(4, 0.25), bounds=[(0, 1)] * 4, constraints=simplex, options=options)
     close(state["p"], best.x, 1e-5)
     assert state["p"].min() >= 0
     if form == "centred":
@@ -79,25 +70,12 @@ def test_a_lost_report_of_variant_s_has_the_mean_response():
 
 
 # -- variant D ---------------------------------------------------------------------------------------------
-def partial_round(losses=(0.5, 2.0), ids=(0, 2), K=4, t=0, state=None, **hyperparameters):
-    """(weights, next state) of a round of some clients."""
-    config = aaggff.Config(**hyperparameters)
-    known = Federation(torch.ones(K, dtype=torch.float64), clients_per_round=len(ids))
-    state = aaggff.AAggFF(config).init_state(known) if state is None else state
-    result, state = aaggff.AAggFF(config).aggregate(state, reports_of(vector(*losses), t, ids))
+def partial_round(losses=(0.5, 2.0), t=0, state=None, **hyperparameters):
+    """(weights, next state) of a round of clients 0 and 2 of four."""
+    algorithm = aaggff.AAggFF(aaggff.Config(**hyperparameters))
+    state = algorithm.init_state(Federation(vector(1, 1, 1, 1), clients_per_round=2)) if state is None else state
+    result, state = algorithm.aggregate(state, report(vector(*losses), t, (0, 2)))
     return result.weights, state
-
-
-def reports_of(losses, t=0, ids=None):
-    ids = torch.arange(len(losses)) if ids is None else torch.tensor(ids)
-    return Reports(
-        clients=ids,
-        samples=torch.ones_like(losses),
-        learning_rate=ETA,
-        round=t,
-        loss_received=losses,
-        delta=torch.zeros(len(losses), 1),
-    )
 
 
 def test_example_of_variant_d():
@@ -107,6 +85,7 @@ def test_example_of_variant_d():
     close(state["p"], [0.235195, 0.249774, 0.265257, 0.249774])
     close(w, [0.469965, 0.530035])
     close(X - w @ (ETA * G[[0, 2]]), [0.693993, -1.893993])
+    close(partial_round(start="official_code")[1]["G"], vector(-0.024253, -0.25, -0.475747, -0.25) / 1.5)
 
 
 def test_the_whole_linearised_gradient():
@@ -123,9 +102,4 @@ def test_the_official_code_makes_taking_part_costly():
     assert partial_round(losses=(1.0, 1.0))[1]["p"].std() < 1e-12
     p = partial_round(losses=(1.0, 1.0), response="official_code")[1]["p"]
     assert p[0] == p[2] < p[1] == p[3]
-    w = partial_round(response="official_code")[0]
-    close(w, partial_round()[0], 1e-12)  # within a round what is left out cancels
-
-
-def test_the_start_changes_the_denominator():
-    close(partial_round(start="official_code")[1]["G"], vector(-0.024253, -0.25, -0.475747, -0.25) / 1.5)
+    close(partial_round(response="official_code")[0], partial_round()[0], 1e-12)  # what is left out cancels

@@ -15,8 +15,8 @@ import torch
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.simulation.checkpoint import Checkpoint
-from tests.unit.algorithms.quadratics import starts, stepped
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, federation, received, reports, start
+from tests.unit.plain_engine import starts, stepped
 from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import simulation
 

@@ -1,86 +1,24 @@
-"""FedEBA+: hand-computed examples of both alignments, the fair angle, options, the engine."""
+"""FedEBA+ and Prac-FedEBA+: options, dropped clients; their rounds are in test_examples.py."""
 
 from dataclasses import replace
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
 
-from fairfl.algorithms.interface import Plan
 from fairfl.algorithms.shared import entropy
-from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import F, G, close, received, reports, start
-from tests.unit.algorithms.two_clients import Run
+from tests.unit.algorithms.test_examples import ALIKE, FAIR, PASSES
+from tests.unit.algorithms.toy import F, G, close, received, reports, start, vector
+from tests.unit.plain_engine import on_quadratics
 from tests.unit.simulation.federations import simulation
 
-# Three clients of the toy, which have taken one local step.
-TOY = replace(reports(), gradient=G, steps=torch.ones_like(F))
-GRADIENT, MODEL = {"theta": 0.0}, {"theta": 90.0}
+
+def run(name="fedeba_plus", count=1, **given):
+    return on_quadratics(name, **given).rounds(count)
 
 
-def run(steps=2, **hyperparameters):
-    return Run("fedeba_plus", steps=steps, **{"alpha": 0.5, "tau": 2.0} | hyperparameters).rounds()
-
-
-def aligned(**hyperparameters):
-    """Plan, Aggregate and state of a first round of the toy."""
-    algorithm, state = start("fedeba_plus", **hyperparameters)
-    plan = algorithm.configure_clients(state, received(TOY))
-    return plan, *algorithm.aggregate(state, replace(TOY, mix=plan.mix))
-
-
-# -- the examples ------------------------------------------------------------------------------------------
-def test_angle():
-    assert entropy.angle(vector(0.5, 4.5)) == pytest.approx(38.659808, abs=1e-6)
-    assert entropy.angle(vector(*[0] * 9, 3)) == pytest.approx(71.565051, abs=1e-6)  # the largest of ten clients
-
-
-def test_example_of_gradient_alignment():
-    fair = run(theta=15.0)
-    close(fair.plan.direction, [2.523188])
-    assert fair.plan.mix == 0.5
-    close(fair.reports.delta, [[0.148511], [0.538511]])
-    close(run(theta=15.0, steps=1).reports.delta, [[0.076159], [0.276159]])
-    close(fair.reports.loss_after, [0.659539, 3.029464])
-    close(fair.result.weights, [0.234161, 0.765839])
-    assert fair.result.extra is None
-    close(fair.x, [-0.447188])
-    close(run(theta=15.0, weight_loss="before").x, [-0.492022])
-
-
-def test_example_of_model_alignment():
-    good = run(theta=45.0)
-    assert good.plan.direction is None
-    close(good.reports.delta, [[-0.19], [0.57]])
-    close(good.reports.loss_after, [0.328050, 2.952450])
-    close(good.result.weights, [0.5 * 0.212119, 0.5 * 0.787881])
-    close(good.result.extra, [0.5 * 0.1])
-    close(good.x, [-0.254395])
-    close(run(theta=45.0, weight_loss="before").x, [-0.289703])
-
-
-# -- the readings of "one local update" and its aggregation --------------------------------------------------
-LOCAL_EPOCH = {"gradient": "local_epoch", "fair_weights": "after"}
-
-
-def test_example_of_a_plain_pass_before_the_aligned_one():
-    """Plain: D' = (-0.19, 0.57), A = (0.32805, 2.95245); g = D' / 0.2, w~ = softmax(A / 2) = (0.212119, 0.787881)."""
-    fair = run(theta=15.0, **LOCAL_EPOCH)
-    close(fair.plan.direction, [2.043948])
-    assert fair.plan.mix == 0.5
-    close(fair.reports.delta, [[0.101785], [0.491785]])
-    close(fair.result.weights, [0.219377, 0.780623])
-    close(fair.x, [-0.406228])
-    assert fair.state.keys() == {"aligned"} and fair.state["aligned"] == 1
-
-
-def test_a_fair_round_aligns_the_model_with_the_plain_pass():
-    """D_a is the mean of whole passes, so that alpha = 1 is FedAvg; nobody trains a second time."""
-    good = run(theta=45.0, **LOCAL_EPOCH)
-    assert good.plan.epochs == 0 and good.result.weights is None
-    close(good.x, [-(0.5 * (0.212119 * -0.19 + 0.787881 * 0.57) + 0.5 * 0.19)])
-    assert good.state["aligned"] == 0
-    close(run(alpha=1.0, theta=90.0, **LOCAL_EPOCH).x, Run("fedavg", weighting="uniform").rounds().x, 1e-12)
+def test_a_plain_pass_with_alpha_1_is_fedavg():
+    """D_a is the mean of whole passes; nobody trains a second time."""
+    close(run(**ALIKE | PASSES | {"alpha": 1.0, "theta": 90.0}).x, run("fedavg", weighting="uniform").x, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -92,32 +30,28 @@ def test_a_fair_round_aligns_the_model_with_the_plain_pass():
         ({"gradient": "local_epoch", "fair_weights": "before"}, 0.95 * 2.523188),
         ({"fair_weights": "before", "tau_fair": 1e12}, 1),
         ({"fair_weights": "before", "tau_fair": 1e-3}, 3),
-        (LOCAL_EPOCH | {"tau_fair": 1e-3}, 2.85),
+        (PASSES | {"tau_fair": 1e-3}, 2.85),
     ],
 )
 def test_weights_of_the_fair_gradient(keys, direction):
-    close(run(theta=15.0, **keys).plan.direction, [direction])
-
-
-# -- options -----------------------------------------------------------------------------------------------
+    close(run(**FAIR, **keys).plan.direction, [direction])
 
 
 def test_sizes_are_the_prior_of_every_mean():
-    n = vector(1, 3)
-    fair = run(theta=15.0, prior="size", samples=n)
-    w = (vector(0.25, 0.75).log() + vector(0.5, 4.5) / 2).softmax(0)
-    close(fair.plan.direction, [w @ vector(-1, 3)])
-    good = run(theta=45.0, prior="size", samples=n)
+    sized, prior = {"prior": "size", "samples": (1, 3)}, vector(0.25, 0.75)
+    close(run(**FAIR, **sized).plan.direction, [(prior.log() + vector(0.5, 4.5) / 2).softmax(0) @ vector(-1, 3)])
+    good = run(**ALIKE, **sized)
     close(good.result.extra, [0.5 * 0.1 * (0.25 * -1 + 0.75 * 3)])
-    close(good.result.weights, 0.5 * (vector(0.25, 0.75).log() + good.reports.loss_after / 2).softmax(0))
-    close(run(theta=45.0, prior="size", samples=n, aggregation="uniform").result.weights, [0.125, 0.375])
+    close(good.result.weights, 0.5 * (prior.log() + good.reports.loss_after / 2).softmax(0))
+    close(run(**ALIKE, **sized, aggregation="uniform").result.weights, 0.5 * prior)
+    late = run("prac_fedeba_plus", 2, **FAIR | sized | {"theta": 90.0})
+    close(late.result.extra, 0.5 * prior @ late.reports.delta / 2, 1e-12)
+    close(late.result.weights, 0.5 * (prior.log() + late.reports.loss_after / 2).softmax(0), 1e-12)
 
 
 def test_rounds_of_gradient_alignment_are_counted():
     """Two clients at equal distance from x have equal losses: no gradient alignment from then on."""
-    close(run(theta=15.0).state["aligned"], 1)
-    close(run(theta=45.0).state["aligned"], 0)
-    both = Run("fedeba_plus", theta=15.0, tau=2.0, eta=0.1).rounds(30)
+    both = run(count=30, theta=15.0, tau=2.0)
     assert 1 < both.state["aligned"] < 30 and both.plan.direction is None
     assert both.state["aligned"].dtype == torch.float64
 
@@ -127,7 +61,7 @@ def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(na
     """Losses of 0.5, 1 and 2 are 30 degrees from equal ones, those of the first two 18."""
     algorithm, state = start(name, theta=25.0, alpha=0.5)
     state |= {} if name == "fedeba_plus" else {"g_b": G[0], "angle": F[0]}
-    plan = algorithm.configure_clients(state, received(TOY))
+    plan = algorithm.configure_clients(state, received(reports()))
     assert plan.mix == 0.5
     left = replace(reports(ids=(0, 1)), mix=plan.mix)
     assert entropy.angle(left.loss_received) < 25
@@ -136,64 +70,48 @@ def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(na
     close(result.weights.sum(), 1.0, 1e-12)
 
 
-# -- the engine --------------------------------------------------------------------------------------------
-def losses_of(run, models):
-    """Mean training loss of model k on the samples of client k, [m]."""
-    train = run.clients.parts["train"]
-    return torch.stack(
-        [cross_entropy(run.backend.forward(y, train.of(k)[0]), train.of(k)[1]) for k, y in enumerate(models)]
-    )
+def test_the_gradient_of_prac_is_a_mean_along_paths_of_any_length():
+    """Each client's path is divided by its own steps, and by the rate of the round that made it."""
+    uneven = run("prac_fedeba_plus", **FAIR | {"steps": (1, 3), "tau": 1e9})
+    close(uneven.state["g_b"], [vector(-1.0, 1 + 0.9 + 0.81).mean()])
+    uneven.eta = 0.01
+    d = uneven.rounds().reports.delta[:, 0] / (0.01 * vector(1, 3))
+    close(uneven.state["g_b"], [d.mean()], 1e-6)
 
 
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-@pytest.mark.parametrize("theta", [0.0, 90.0])
-def test_the_engine_against_a_plain_loop(backend, theta):
-    alpha, tau, eta, steps = 0.6, 0.2, 0.1, 2
-    keys = {"alpha": alpha, "tau": tau, "theta": theta, "gradient": "full"}
-    run = simulation("fedeba_plus", keys, backend)
-    train, x = run.clients.parts["train"], run.x.clone()
-
-    def loss(w, k):
-        inputs, labels = train.of(k)
-        return cross_entropy(inputs.flatten(1) @ w[:12].view(3, 4).T + w[12:], labels)
-
-    def gradient(w, k):
-        w = w.clone().requires_grad_()
-        return torch.autograd.grad(loss(w, k), w)[0]
-
-    for _ in range(3):
-        F, g = torch.stack([loss(x, k) for k in range(3)]), torch.stack([gradient(x, k) for k in range(3)])
-        fair = (F / tau).softmax(0) @ g
-        mix = alpha if theta == 0 else 0.0
-        models = []
-        for k in range(3):
-            y = x
-            for _ in range(steps):
-                y = y - eta * ((1 - mix) * gradient(y, k) + mix * fair)
-            models.append(y)
-        A = torch.stack([loss(y, k) for k, y in enumerate(models)])
-        updates = (A / tau).softmax(0) @ (x - torch.stack(models))
-        x = x - (updates if theta == 0 else (1 - alpha) * updates + alpha * eta * g.mean(0))
-    close(run.run().x, x, 1e-12)
-    assert run.state["aligned"] == (3 if theta == 0 else 0)
+@pytest.mark.parametrize(
+    ("theta", "angle_from", "aligns"),
+    [(33.0, "received", False), (33.0, "previous", True), (39.0, "previous", False)],
+)
+def test_the_angle_of_prac_may_be_that_of_the_last_round(theta, angle_from, aligns):
+    """Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x."""
+    two = run("prac_fedeba_plus", 2, **FAIR | {"theta": theta, "angle_from": angle_from})
+    assert (two.plan.direction is not None) is (two.result.extra is None) is aligns
+    assert two.state["aligned"] == aligns
 
 
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-@pytest.mark.parametrize("modifier", [{}, {"server_momentum": {"beta": 0.5}}])
-def test_the_engine_trains_twice_and_steps_once(backend, modifier):
-    """Momentum counts rounds, not exchanges; both passes see the same batches from the same model."""
-    alpha, tau, eta = 0.6, 0.2, 0.1
-    keys = {"alpha": alpha, "tau": tau, "gradient": "local_epoch", "fair_weights": "after"}
-    run = simulation("fedeba_plus", keys, backend, modifiers=modifier)
-    plain = simulation("fedavg", {}, backend)
-    clients, x, v = [0, 1, 2], run.x.clone(), torch.zeros_like(run.x)
-    for round in range(3):
-        plain.x, plain.round = x, round
-        trial = plain.train(clients, Plan())
-        g_b = (losses_of(plain, trial.models) / tau).softmax(0) @ (trial.moved / (eta * trial.steps[:, None]))
-        second = plain.train(clients, Plan(mix=alpha, direction=g_b))
-        v = modifier.get("server_momentum", {"beta": 0.0})["beta"] * v
-        v = v + (losses_of(plain, second.models) / tau).softmax(0) @ second.moved
-        x = x - v
-    close(run.run().x, x, 1e-12)
-    assert run.state["aligned"] == 3
+def test_prac_with_one_step_is_fedeba_plus_a_round_later():
+    """The direction of each round is the fair gradient at the x before, mixed with the direction of then."""
+    given = {"alpha": 0.4, "weight_loss": "before"}
+    prac, exact = (on_quadratics(name, steps=1, **given) for name in ("prac_fedeba_plus", "fedeba_plus"))
+    mixed = None
+    for _ in range(4):
+        exact.x = prac.x
+        fair = exact.rounds().plan.direction
+        mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
+        close(prac.rounds().state["g_b"], mixed, 1e-10)
+    assert prac.state["aligned"] == 3
+
+
+def test_momentum_counts_rounds_and_not_exchanges():
+    def of(**more):
+        return simulation("fedeba_plus", {"theta": 0.0, **PASSES}, **more)
+
+    run, plain = of(modifiers={"server_momentum": {"beta": 0.5}}), of()
+    first = run.x
+    run.run_round()
+    plain.x, plain.round, velocity, second = run.x, 1, first - run.x, run.x
+    run.run_round()
+    plain.run_round()
+    close(run.x, plain.x - 0.5 * velocity, 1e-12)
+    assert not torch.equal(first, second)

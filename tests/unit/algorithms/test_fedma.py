@@ -1,20 +1,15 @@
 """FedMA: the specification's nets, lost reports, and the engine against nets of their true widths."""
 
-import numpy as np
 import pytest
 import torch
 
 from fairfl.algorithms import fedma
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.algorithms.shared.matching import Prior, match
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
     compare,
-    descended,
     federation,
     flat,
-    loss,
     outputs,
     random_nets,
     received,
@@ -22,7 +17,6 @@ from tests.unit.algorithms.perceptrons import (
     unpadded,
 )
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def begin(nets, labels, **hyperparameters):
@@ -95,60 +89,3 @@ def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(numb
     # All are back in the next round.
     _, _, after = exchange(given, algorithm, state, 0, round=1)
     assert after["reported"].tolist() == [1, 1, 1]
-
-
-# -- the engine ----------------------------------------------------------------------------------------------
-def round_by_a_loop(nets, parts, labels, rate, epochs, retrain_epochs, config):
-    """Algorithm 1 on nets of their true widths: (global net, clients' parts of it)."""
-    m, H = len(nets), len(nets[0]) - 1
-    nets = [descended(net, *part, epochs, rate) for net, part in zip(nets, parts, strict=True)]
-    positions = [[list(range(nets[0][0][0].shape[1]))] * m]
-    for c in range(H):
-        rows = [torch.cat([net[c][0], net[c][1][:, None]], 1).numpy() for net in nets]
-        mean = np.append(np.zeros(rows[0].shape[1] - 1), 0.1)
-        prior = Prior(mean, config.sigma0, config.gamma, config.max_width)
-        assignments, found = match(rows, [np.ones_like(mean)] * m, prior, config.sweeps, np.random.default_rng(0))
-        layer = torch.from_numpy(found[:, :-1]), torch.from_numpy(found[:, -1])
-        for k, (net, own) in enumerate(zip(nets, assignments, strict=True)):
-            above = torch.zeros(len(net[c + 1][1]), len(found), dtype=torch.float64)
-            above[:, own] = net[c + 1][0]
-            net = [*net[:c], layer, (above, net[c + 1][1]), *net[c + 2 :]]
-            nets[k] = descended(net, *parts[k], retrain_epochs, rate, frozen=c + 1)
-        positions.append([own.tolist() for own in assignments])
-    shares = labels / labels.sum(0)
-    weight = sum(s[:, None] * net[-1][0] for s, net in zip(shares, nets, strict=True))
-    bias = sum(s * net[-1][1] for s, net in zip(shares, nets, strict=True))
-    whole = [*nets[0][:-1], (weight, bias)]
-    positions.append([list(range(len(bias)))] * m)
-
-    def part(k):
-        ends = [own[k] for own in positions]
-        return [(w[o][:, i], b[o]) for (w, b), i, o in zip(whole, ends[:-1], ends[1:], strict=True)]
-
-    return whole, [part(k) for k in range(m)]
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-@pytest.mark.parametrize(("hidden", "gamma"), [([4], 7.0), ([4, 3], 7.0), ([3, 4], 0.01)])
-def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
-    """Without sweeps, whose order is drawn."""
-    hyperparameters = {"retrain_epochs": 3, "sweeps": 0, "gamma": gamma}
-    changes = {"local_epochs": 2, "rounds": 2, "learning_rate": 0.2}
-    spec = spec_of(
-        model={"name": "mlp", "hidden": hidden}, algorithm="fedma", hyperparameters=hyperparameters, **changes
-    )
-    run = Simulation(spec, image_clients([8, 9, 12]), None, torch.device("cpu"), backend)
-    wide, narrow = run.state["wide"].tolist(), run.state["narrow"].tolist()
-    assert narrow == [4, *hidden, 3] and wide == [4, *(3 * n for n in hidden), 3]
-    nets = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["first"]]
-    parts = [run.clients.parts["train"].of(k) for k in range(3)]
-    for _ in range(2):
-        whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.algorithm.config)
-        run.run_round()
-        compare(unpadded(run.x, wide), whole, 1e-9)
-    for own, net in zip(run.state["first"], nets, strict=True):
-        compare(wide_mlp.compact(own, wide, narrow), net, 1e-9)
-    run.record_evaluation()
-    run.history.fetch()
-    for k, part in enumerate(parts):
-        close(run.result.history[-1]["loss_train"][k], loss(whole, *part), 1e-9)

@@ -7,19 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.algorithms import fedmgda_plus
-from fairfl.algorithms.interface import Reports
 from fairfl.algorithms.shared.min_norm import GAP, frank_wolfe_gap, min_norm
-from tests.unit.algorithms.toy import close
+from tests.unit.algorithms.toy import close, told, vector
 
-G = torch.tensor([[3.0, 0.0], [-1.0, 2.0], [0.0, -0.5]], dtype=torch.float64)
-SAMPLES = torch.tensor([50.0, 30.0, 20.0], dtype=torch.float64)
+G, SAMPLES = vector([3.0, 0.0], [-1.0, 2.0], [0.0, -0.5]), vector(50.0, 30.0, 20.0)
 LENGTHS = G.norm(dim=1)
 
 
 def weights(updates=G, samples=SAMPLES, eta=1.0, **hyperparameters):
     config = fedmgda_plus.Config(eta_global=eta, **hyperparameters)
-    report = Reports(clients=torch.arange(len(updates)), samples=samples, learning_rate=0.1, delta=updates)
-    return fedmgda_plus.FedMGDAPlus(config).aggregate({}, report)[0].weights
+    return fedmgda_plus.FedMGDAPlus(config).aggregate({}, told(updates, samples=samples))[0].weights
 
 
 @pytest.mark.parametrize(
@@ -29,7 +26,6 @@ def weights(updates=G, samples=SAMPLES, eta=1.0, **hyperparameters):
         (0.05, [0.450000, 0.328115, 0.221885], [0.303262, 0.071591]),
         (0.1, [0.400000, 0.347214, 0.252786], [0.244721, 0.057771]),
         (0.5, [0.190983, 0.427051, 0.381966], [0.0, 0.0]),
-        (1.0, [0.190983, 0.427051, 0.381966], [0.0, 0.0]),
     ],
 )
 def test_example(epsilon, lam, d):
@@ -42,8 +38,7 @@ def test_a_decaying_step_is_one_at_first_and_falls_with_the_local_rate():
     algorithm = fedmgda_plus.FedMGDAPlus(fedmgda_plus.Config(eta_global="decaying"))
     state = algorithm.init_state(None)
     for rate, step in ((0.2, 1.0), (0.2, 1.0), (0.05, 0.25)):
-        report = Reports(clients=torch.arange(3), samples=SAMPLES, learning_rate=rate, delta=G)
-        aggregate, state = algorithm.aggregate(state, report)
+        aggregate, state = algorithm.aggregate(state, told(G, samples=SAMPLES, learning_rate=rate))
         close(aggregate.weights, step * weights(eta=1.0), 1e-12)
 
 

@@ -1,12 +1,7 @@
-"""GIFAIR-FL: rank term and client mode by hand."""
-
-import torch
+"""GIFAIR-FL: rank term and client mode by hand; server mode in test_examples.py."""
 
 from fairfl.algorithms import gifair
-from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import SAMPLES, F, close, received, reports, start
-
-P = SAMPLES / SAMPLES.sum()
+from tests.unit.algorithms.toy import SAMPLES, F, close, received, reports, start, vector
 
 
 def test_ranks():
@@ -15,28 +10,18 @@ def test_ranks():
     close(gifair.rank_term(vector(float("nan"), 1.0, 2.0)), [0, -1, 1])
 
 
-def client_mode(c=0.5, report=None):
-    """Rates of the first round, and of the second, after everybody of `report` has reported."""
-    algorithm, state = start("gifair", mode="client", bound_share=c)
-    report = report or reports()
-    first = algorithm.configure_clients(state, received(report)).lr_scale
-    result, state = algorithm.aggregate(state, report)
-    return first, result.weights, algorithm.configure_clients(state, received(reports())).lr_scale
-
-
-def test_rates_of_client_mode():
-    first, w, second = client_mode()
-    close(first, [1.0, 1.0, 1.0])  # nobody has reported a loss
-    close(w, P)
-    close(second, [0.5, 1.0, 1.5])
-
-
-def test_client_mode_keeps_the_newest_loss_of_each_client():
+def test_rates_of_client_mode_go_by_the_newest_loss_of_each_client():
     algorithm, state = start("gifair", mode="client", bound_share=0.5)
+
+    def rates(*ids):
+        return algorithm.configure_clients(state, received(reports(ids=ids))).lr_scale
+
+    close(rates(0, 1, 2), [1.0, 1.0, 1.0])  # nobody has reported a loss
+    result, after = algorithm.aggregate(state, reports())
+    close(result.weights, SAMPLES / SAMPLES.sum())
+    close(algorithm.configure_clients(after, received(reports())).lr_scale, [0.5, 1.0, 1.5])
     state = algorithm.aggregate(state, reports(ids=(0, 2)))[1]
-    rates = algorithm.configure_clients(state, received(reports(ids=(1, 2)))).lr_scale
-    close(rates, [1.0, 1 + 0.0625 * 1 / 0.25])  # client 1 has not reported: it ties; client 2 is above client 0
-    swapped = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64)
-    state = algorithm.aggregate(state, reports(ids=(0, 1), losses=swapped))[1]
+    close(rates(1, 2), [1.0, 1 + 0.0625 * 1 / 0.25])  # client 1 has not reported: it ties; client 2 is above client 0
+    state = algorithm.aggregate(state, reports(ids=(0, 1), losses=vector(3.0, 1.0, 2.0)))[1]
     close(state["F"], [3.0, 1.0, 2.0])
-    close(algorithm.configure_clients(state, received(reports())).lr_scale, [1.5, 0.75, 1.0])
+    close(rates(0, 1, 2), [1.5, 0.75, 1.0])

@@ -8,6 +8,7 @@ from fairfl import algorithms
 from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.simulation import Simulation
+from tests.unit.plain_engine import on_quadratics
 from tests.unit.registered import FEDERATING, required
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
@@ -111,6 +112,12 @@ def test_what_cannot_be_matched_is_refused_before_the_run(name, message, given, 
     spec = spec_of(algorithm=name, hyperparameters=given, **changes)
     with pytest.raises((FairflError, OptionError), match=f"{name}: {message}"):
         Simulation(spec, image_clients([4, 6, 9], classes=2 if "loss" in changes else 3), None, CPU)
+
+
+def test_a_pull_that_diverges_is_refused():
+    on_quadratics("fedprox", mu=19.9).rounds()
+    with pytest.raises(OptionError, match=r"fedprox: mu: 20.0 diverges at learning_rate 0.1; .* below 2 / 0.1 = 20"):
+        on_quadratics("fedprox", mu=20.0).rounds()
 
 
 def test_what_could_not_be_read_in_full_is_marked_as_reconstructed():

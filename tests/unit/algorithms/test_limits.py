@@ -82,14 +82,13 @@ def test_equal_losses_are_fedavg(name, given, weighting):
     close(step(name, reports(losses=torch.full_like(F, 1.3)), **given)[1], expected, 1e-12)
 
 
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
 @pytest.mark.parametrize(
     ("name", "given", "other", "others", "tolerance", "changes"),
     [(*case, changes) for *case, all_changes in ENGINE for changes in all_changes],
 )
-def test_in_the_engine(backend, name, given, other, others, tolerance, changes):
-    plain = simulation(other, others, backend, **changes).run()
-    run = simulation(name, given, backend, memberships=torch.ones(3, 1, dtype=torch.float64), **changes).run()
+def test_in_the_engine(name, given, other, others, tolerance, changes):
+    plain = simulation(other, others, **changes).run()
+    run = simulation(name, given, memberships=torch.ones(3, 1, dtype=torch.float64), **changes).run()
     close(run.x.flatten(), plain.x, tolerance)
     same = [torch.allclose(a["loss_test"], b["loss_test"], rtol=0, atol=max(tolerance, 1e-12))
             for a, b in zip(run.history, plain.history, strict=True)]  # fmt: skip

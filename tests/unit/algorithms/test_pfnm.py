@@ -2,26 +2,20 @@
 
 import copy
 
-import pytest
 import torch
 
 from fairfl.algorithms import pfnm
-from fairfl.algorithms.shared import wide_mlp
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
     compare,
-    descended,
     federation,
     flat,
-    loss,
     random_nets,
     received,
     reports,
     unpadded,
 )
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):
@@ -74,22 +68,3 @@ def test_clients_begin_with_their_own_nets_and_train_on_from_them():
     aggregate, after = algorithm.aggregate(state, reports(given, trained, [0, 2]))
     assert aggregate.weights is None and aggregate.model is None, "the server's model has no part"
     assert torch.equal(after["nets"], torch.stack([trained[0], state["nets"][1], trained[1]]))
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-def test_in_the_engine_clients_train_alone_and_the_matched_net_is_evaluated(backend):
-    model = {"name": "mlp", "hidden": [4, 3]}
-    spec = spec_of(model=model, algorithm="pfnm", hyperparameters={}, rounds=4, local_epochs=2)
-    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
-    wide, narrow = run.state["wide"].tolist(), run.state["narrow"].tolist()
-    assert wide == [4, 12, 9, 3] and narrow == [4, 4, 3, 3]
-    first = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["nets"]]
-    history = run.run().history
-    for k in range(3):
-        inputs, labels = run.clients.parts["train"].of(k)
-        compare(
-            wide_mlp.compact(run.state["nets"][k], wide, narrow), descended(first[k], inputs, labels, 8, 0.1), 1e-10
-        )
-    net = unpadded(run.evaluation_models().models[0], wide)
-    for k in range(3):
-        close(history[-1]["loss_test"][k], loss(net, *run.clients.parts["test"].of(k)), 1e-12)

@@ -42,6 +42,13 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
     )
 
 
+def told(delta, ids=None, samples=None, **more) -> Reports:
+    """Reports of clients, by default the first ones, with updates [..., m, P] and by default a sample each."""
+    m = delta.shape[-2]
+    known = {"learning_rate": ETA, "samples": torch.ones(m, dtype=torch.float64) if samples is None else samples}
+    return Reports(clients=torch.arange(m) if ids is None else torch.tensor(ids), delta=delta, **known | more)
+
+
 def correct(ids, losses) -> torch.Tensor:
     """The first 10 F_k samples of a client are wrong; [m, n_max] int8."""
     sample = torch.arange(int(SAMPLES.max()))
@@ -90,3 +97,20 @@ def close(actual, expected, tolerance=1e-6) -> None:
         rtol=0,
         atol=tolerance,
     )
+
+
+def vector(*values) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparameters) -> torch.Tensor:
+    """Weights of the first round, in which everybody takes part."""
+    algorithm = algorithms.create(name, hyperparameters)
+    report = told(torch.zeros(len(losses), 1), samples=samples, loss_received=losses)
+    return algorithm.aggregate(algorithm.init_state(Federation(samples)), report)[0].weights
+
+
+def gradient_at_zero(objective) -> torch.Tensor:
+    """Numerical gradient of objective(losses [3]) for the losses F + G z of the toy, at z = 0, [2]."""
+    h = 1e-6
+    return torch.stack([(objective(F + h * g) - objective(F - h * g)) / (2 * h) for g in G.T])

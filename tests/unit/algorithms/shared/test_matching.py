@@ -32,10 +32,6 @@ def ones(rows):
     return [np.ones(own.shape[1]) for own in rows]
 
 
-def clients(widths, size=4, seed=0):
-    return [draw(seed + j).normal(size=(width, size)) for j, width in enumerate(widths)]
-
-
 def matched(rows, sweeps=5, precisions=None, seed=0, **of_prior):
     precisions = ones(rows) if precisions is None else precisions
     return matching.match(rows, precisions, prior(rows[0].shape[1], **of_prior), sweeps, draw(seed))

@@ -1,0 +1,149 @@
+"""The engine once more, slowly: rounds as fairfl.algorithms.interface describes them, by autograd, on full batches.
+
+Hand-computed examples run on it with quadratic losses; fairfl.simulation takes the same steps on networks
+(tests/unit/simulation/test_plain_engine.py). Accuracies and validation losses are not measured.
+"""
+
+from functools import partial
+from math import prod
+
+import torch
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation, Plan, Received, Reports
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.simulation.seeds import seed_of
+
+MEASURED = {"loss_received", "loss_after", "gradient_full", "gradient_batch", "gradient_local_epoch"}
+
+
+def starts(plan, x, m):
+    """Where m clients start: at the model [P], or models [M, P], that they received, or where the plan says."""
+    return x.unsqueeze(-2).expand(*x.shape[:-1], m, -1) if plan.start is None else plan.start
+
+
+def stepped(x, result, delta):
+    """x <- x - sum_k w_k D_k - extra, or the model that the server made."""
+    if result.model is not None:
+        return result.model
+    if result.weights is None:
+        return x
+    extra = 0 if result.extra is None else result.extra
+    if x.dim() == 2:  # [M, m] weights of D [M, m, P], or of D [m, P] if clients train one model each
+        return x - torch.einsum("cm,cmp->cp", result.weights, delta.expand(len(x), *delta.shape[-2:])) - extra
+    return x - result.weights.flatten() @ delta.reshape(-1, delta.shape[-1]) - extra
+
+
+def quadratic(y, centre, curvature):
+    """curvature ||y - centre||^2 / 2 of models [..., P]."""
+    return curvature * (y - centre).square().sum(-1) / 2
+
+
+def perceptrons(y, sizes, inputs):
+    """Outputs [..., n, C] of perceptrons with ReLU of `sizes` units, whose weights are y [..., P]."""
+    outputs, layers = inputs.flatten(1), wide_mlp.layers(y, sizes)
+    for place, (weight, bias) in enumerate(layers, 1):
+        outputs = outputs @ weight.mT + bias.unsqueeze(-2)
+        outputs = outputs.relu() if place < len(layers) else outputs
+    return outputs
+
+
+def cross_entropy(y, sizes, inputs, labels):
+    """Mean loss of these perceptrons, [...]."""
+    return -perceptrons(y, sizes, inputs).log_softmax(-1)[..., torch.arange(len(labels)), labels].mean(-1)
+
+
+class PlainEngine:
+    """An algorithm on clients with `losses` F_k, functions of models [..., P], who take `steps` local steps.
+
+    `x`, `plan`, `reports`, `result` and `state` are those of the newest exchange.
+    """
+
+    def __init__(self, algorithm, federation, losses, eta=0.1, steps=2, state=None):
+        self.algorithm, self.federation, self.losses, self.eta = algorithm, federation, losses, eta
+        self.x, self.samples, self.round = federation.x, federation.samples, 0
+        self.steps = torch.as_tensor(steps, dtype=torch.float64).expand(len(losses))
+        self.state = algorithm.init_state(federation) if state is None else state
+
+    def loss(self, y, ids):
+        """F_k of models [..., m, P] of the clients `ids`, [..., m]."""
+        return torch.stack([self.losses[k](y[..., place, :]) for place, k in enumerate(ids)], dim=-1)
+
+    def gradient(self, y, ids, slope=None):
+        y = y.clone().requires_grad_()
+        losses = self.loss(y, ids)
+        factor = 1 if slope is None else slope(losses.detach())[..., None]
+        return factor * torch.autograd.grad(losses.sum(), y)[0]
+
+    def step(self, plan, y, ids):
+        """h, what a local step goes along, without momentum and rate."""
+        h = self.gradient(y, ids, plan.slope)
+        if plan.mix is not None:
+            h = (1 - plan.mix) * h
+        if plan.direction is not None:
+            h = h + (1 if plan.mix is None else plan.mix) * plan.direction
+        prox = torch.as_tensor(plan.prox, dtype=torch.float64)[..., None, None]
+        h = h + prox * (y - starts(Plan(), self.x, len(ids)))
+        if plan.force is not None:
+            models = y.reshape(-1, y.shape[-1])
+            h = h + plan.force(models, torch.arange(len(models))).view_as(y)
+        h[..., : sum(prod(shape) for shape in self.federation.shapes[: plan.frozen])] = 0
+        return h
+
+    def train(self, plan, ids):
+        """(start, trained models, steps taken)."""
+        start = y = starts(plan, self.x, len(ids))
+        taken = self.steps[ids] if plan.epochs is None else torch.full((len(ids),), float(plan.epochs)).double()
+        taken = taken.clamp(max=1) if plan.single_step else taken
+        v, scale = torch.zeros_like(start), 1 if plan.lr_scale is None else plan.lr_scale[:, None]
+        for number in range(int(taken.max())):
+            v = plan.momentum * v + scale * self.step(plan, y, ids)
+            y = y - self.eta * v * (number < taken)[:, None]
+        return start, y, taken
+
+    def exchange(self, number, ids):
+        needs, received = self.algorithm.required_measurements(), starts(Plan(), self.x, len(ids))
+        known = {"clients": torch.tensor(ids), "samples": self.samples[ids], "learning_rate": self.eta, "x": self.x}
+        known |= {"round": self.round, "exchange": number}
+        known["seed"] = seed_of(1, "server", self.round, *[number] * (number > 0))
+        if "loss_received" in needs:
+            known["loss_received"] = self.loss(received, ids)
+        if {"gradient_full", "gradient_batch"} & {*needs}:
+            known["gradient"] = self.gradient(received, ids)
+        self.plan = self.algorithm.configure_clients(self.state, Received(**known))
+        start, y, taken = self.train(self.plan, ids)
+        if "loss_after" in needs:
+            known["loss_after"] = self.loss(y, ids)
+        self.reports = Reports(**known, delta=start - y, start=start, steps=taken, mix=self.plan.mix)
+        self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
+        self.x = stepped(self.x, self.result, self.reports.delta)
+
+    def rounds(self, count=1, clients=None):
+        """So many rounds, of all clients or of some."""
+        for _ in range(count):
+            for number in range(self.algorithm.exchanges_per_round(self.federation)):
+                self.exchange(number, list(range(len(self.losses)) if clients is None else clients))
+            self.round += 1
+        return self
+
+
+def on_quadratics(name, x=(0,), centres=((1,), (-3,)), curvatures=1.0, samples=None, state=None, known=None, **given):
+    """An algorithm on F_k = curvature_k ||y - centre_k||^2 / 2; `given` are hyper-parameters, `eta` or `steps`."""
+    x, centres, curvatures = (torch.tensor(values, dtype=torch.float64) for values in (x, centres, curvatures))
+    curvatures = curvatures.expand(len(centres))
+    losses = [partial(quadratic, centre=c, curvature=a) for c, a in zip(centres, curvatures, strict=True)]
+    samples = torch.ones_like(curvatures) if samples is None else torch.tensor(samples, dtype=torch.float64)
+    options = {key: given.pop(key) for key in ("eta", "steps") if key in given}
+    engine = PlainEngine(algorithms.create(name, given), Federation(samples, x, **known or {}), losses, **options)
+    engine.state |= {key: torch.tensor(value, dtype=torch.float64) for key, value in (state or {}).items()}
+    return engine
+
+
+def of_simulation(run):
+    """The engine once more for a run on perceptrons, from where it stands."""
+    parameters = list(run.backend.model.parameters())
+    sizes = [parameters[0].shape[1], *map(len, parameters[1::2])]
+    parts = [run.train_part.of(k) for k in range(run.clients.count)]
+    losses = [partial(cross_entropy, sizes=sizes, inputs=inputs, labels=labels) for inputs, labels in parts]
+    federation = Federation(run.samples, run.x, shapes=tuple(tuple(p.shape) for p in parameters))
+    return PlainEngine(run.algorithm, federation, losses, run.learning_rate, run.spec.local_epochs, dict(run.state))
