@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from fairfl.experiments.plugins import names
 from fairfl.reporting import formulas, margins, style
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.inputs import SOURCES, Inputs, NoRunsError, labels
+from fairfl.reporting.inputs import SOURCES, Inputs, NoRunsError
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check, nearest
@@ -37,7 +37,6 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     spec = _readable(spec)
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
-    Inputs(spec).require(module.NEEDS)
     files, letters = _files(spec, module, config)
     if letters:  # which the usual font does not have
         fonts, without = margins.fonts_with(letters)
@@ -55,9 +54,7 @@ def _files(
         warnings.filterwarnings("ignore", message="Glyph ")
         try:
             figure, frame = module.draw(inputs, config)
-            inputs.compare_drawn_seeds()
-            titles = getattr(config, "labels", {})
-            head, note = _head(inputs, figure, titles), [remark] * bool(remark) + footnote(inputs, titles)
+            head, note = _head(inputs, figure), [remark] * bool(remark) + footnote(inputs)
         except NoRunsError as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
@@ -85,27 +82,28 @@ def _name(spec: ArtifactSpec) -> str:
     return f"{spec.paper}, {spec.artifact.title}."
 
 
-def _head(inputs: Inputs, figure: Figure, titles: dict[str, str]) -> str:
+def _head(inputs: Inputs, figure: Figure) -> str:
     """What nobody may miss: that the figure tells nothing, and stand-ins, unless titles of panels name them."""
     drawn = {axes.get_title("left") for axes in figure.axes}
-    titled = set(inputs.panel_titles(titles).values()) <= drawn
+    titled = set(inputs.titles.values()) <= drawn
     replaced = inputs.spec.stand_in
     shown = titled or not replaced
     return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
 
 
-def footnote(inputs: Inputs, titles: dict[str, str]) -> list[str]:
+def footnote(inputs: Inputs) -> list[str]:
     """Sentences on how to read the figure, then on what it was made from; of settings not run only that they were not.
 
     The first ones are printed below the figure, all of them stand on the page and in the CSV.
     """
     spec, not_run = inputs.spec, inputs.settings_not_run()
-    names = labels(inputs.settings, titles)
     ran = {setting: facts for setting, facts in spec.settings.items() if setting not in not_run}
-    inputs.remark("Not run", [names[setting] for setting in not_run])
+    inputs.remark("Not run", [inputs.names[setting] for setting in not_run])
     spec = spec.model_copy(update={"settings": ran})
     runs = bool({"tidy", "rounds", "model", "tuned"} & spec.files.keys())
-    scale, *made_from = spec.sentences(names, spec.artifact.columns, changes=False, drawn=inputs.drawn_of, runs=runs)
+    scale, *made_from = spec.sentences(
+        inputs.names, spec.artifact.columns, changes=False, drawn=inputs.drawn_of, runs=runs
+    )
     sources = [remark for remark in inputs.remarks if remark.startswith(SOURCES)]
     reading = [remark for remark in inputs.remarks if remark not in sources]
     return [f"{_name(spec)} {scale}", *reading, *made_from, *_recovered(inputs), *sources]

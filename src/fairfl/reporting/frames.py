@@ -1,6 +1,6 @@
-"""Frames that plots share: a panel for each setting, lines with names, a map of numbers, what ranks methods."""
+"""Frames that plots share: a panel for each setting or metric, lines with names, a map of numbers."""
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs
 
-Key = TypeVar("Key")
+Key = TypeVar("Key", bound=Hashable)
 Drawn = TypeVar("Drawn", bound=Sized)
 
 
@@ -44,6 +45,48 @@ def panelled(
     for axes in panels[:, 0] if labels[1] else ():
         axes.set_ylabel(labels[1])
     return figure, drawn
+
+
+def metric_grid(
+    inputs: Inputs,
+    titles: Mapping[Key, str],
+    heights: tuple[float, float],
+    x_label: str,
+    y_labels: Mapping[str, str] = {},
+    turned: bool = False,
+    wide: bool = False,
+    **shared: Any,
+) -> tuple[Figure, dict[tuple[Key, str], Axes]]:
+    """(figure, (key of `titles`, metric) -> panel): lines are the artifact's metrics, columns the keys, or `turned`.
+
+    `heights` as in `panelled`; `y_labels` name a metric otherwise.
+    """
+    metrics = inputs.spec.artifact.columns
+    cells = [(key, metric) for key in titles for metric in metrics]
+    across = len(metrics) if turned else len(titles)
+    if not turned:
+        cells.sort(key=lambda cell: metrics.index(cell[1]))
+    width = style.PAGE if wide or across > 1 else style.COLUMN
+    figure = style.canvas(width, heights[0] + heights[1] * (len(cells) // across))
+    grid = style.panels(figure, len(cells), across, **shared)
+    for number, (axes, (key, metric)) in enumerate(zip(grid.flat, cells, strict=True)):
+        if turned or number % across == 0:
+            axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
+        if len(titles) > 1 and (turned or number < across):
+            axes.set_title(titles[key])
+    for axes in grid[-1]:
+        axes.set_xlabel(x_label)
+    return figure, dict(zip(cells, grid.flat, strict=True))
+
+
+def say_hidden(
+    inputs: Inputs, axes: Axes, lines: Mapping[str, tuple[Any, Any]], setting: str | None, metric: str = ""
+) -> None:
+    """Remark upon lines or marks of a panel, by name, that nobody sees apart; `setting` if others have other panels."""
+    where = [inputs.names[setting]] if setting and len(inputs.names) > 1 else []
+    where += [inputs.axis(metric)] if metric and len(inputs.spec.metrics) > 1 else []
+    hidden = [f"{names} in {', '.join(where)}".removesuffix(" in ") for names in style.over_one_another(axes, lines)]
+    inputs.remark("Drawn over one another", hidden)
 
 
 def named_lines(axes: Axes, names: Mapping[int, str] | Sequence[str]) -> None:

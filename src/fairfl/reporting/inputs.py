@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,12 +29,11 @@ from fairfl.reporting.notes import condensed, grouped, plural, seeds_text
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
-from fairfl.runtime.validation import from_text, nearest
+from fairfl.runtime.validation import from_text
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 
 SOURCES = ("Source", "Arithmetic")  # how remarks begin that say where numbers come from
-_ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
 
 
 class NoRunsError(FairflError):
@@ -99,10 +99,10 @@ class Samples:
 
 @dataclass
 class Inputs:
-    """Lazy access to what one artifact is made from. `remarks` end up in its note or footer."""
+    """Lazy access to what one artifact is made from, and what its note or footer says of it."""
 
     spec: ArtifactSpec
-    remarks: list[str] = field(default_factory=list)
+    said: dict[str, list[str]] = field(default_factory=dict)  # what, and of whom
 
     @property
     def name(self) -> str:
@@ -120,6 +120,26 @@ class Inputs:
     @cached_property
     def rows(self) -> list[Row]:
         return rows_of(self.spec.artifact, self.spec.algorithms)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """How settings are called: by the option `labels`, else by their ids."""
+        titles = self.spec.artifact.options.get("labels", {})
+        return {setting: titles.get(setting, setting) for setting in self.settings}
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """What stands above the panels of settings: their names, and what stood in for the data.
+
+        'MNIST (here: digits)', or 'two shards each (digits for MNIST)' if the title does not name the data.
+        """
+        panels = {}
+        for setting, name in self.names.items():
+            here = self.spec.settings[setting].stand_in
+            substitute, _, original = here.partition(" for ")
+            shown = f"here: {substitute}" if here and original in name else here
+            panels[setting] = f"{name} ({shown})" if here else name
+        return panels
 
     def rows_in(self, setting: str) -> list[Row]:
         """The rows that one of the settings has."""
@@ -141,13 +161,13 @@ class Inputs:
         """Our numbers. A lossy copy of a data set must not pass for the original: the remarks name sources."""
         cells = self.results.ours
         for source in condensed(self.results.sources):
-            self.remark(SOURCES[0], [literal(re.sub(r"- -(?=\d)", "+ ", source))])
-        titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
-        changed = [(titles.get(name, name), f"Partition: {text}") for name, text in self.results.partitions]
+            text = literal(re.sub(r"- -(?=\d)", "+ ", source))
+            self.say(f"{SOURCES[0]}: {text}.")
+        changed = [(self.names.get(name, name), f"Partition: {text}") for name, text in self.results.partitions]
         for sentence in grouped(changed, len(self.settings)):
             self.say(sentence)
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
-        self.remark(SOURCES[1], list(filter(None, [describe_numerics(self.results.arithmetic_of(shown))])))
+        self.remark(SOURCES[1], filter(None, [describe_numerics(self.results.arithmetic_of(shown))]))
         return cells
 
     @cached_property
@@ -183,8 +203,7 @@ class Inputs:
     @cached_property
     def rounds(self) -> pd.DataFrame:
         """Metrics per evaluated round and client; losses and gaps in nats, accuracies as fractions."""
-        paths = map(Path, self._files("rounds").values())
-        frames = [_with_columns(tables.arrow(path).to_pandas(), _ROUNDS, path) for path in paths]
+        frames = [tables.arrow(Path(path)).to_pandas() for path in self._files("rounds").values()]
         frame = pd.concat(frames, ignore_index=True)
         return frame.assign(hyperparameters=frame["hyperparameters"].fillna("").astype(str))
 
@@ -193,12 +212,8 @@ class Inputs:
 
         Raises FairflError if the samples have no classes.
         """
-        path = self._file("statistics", setting)
-        try:
-            frame = pd.read_csv(io.BytesIO(read_bytes(path)))
-            counts = frame.filter(regex=r"^label_\d+$").groupby(frame["client"]).sum()
-        except (OSError, KeyError, ValueError) as error:
-            raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
+        frame = pd.read_csv(io.BytesIO(read_bytes(self._file("statistics", setting))))
+        counts = frame.filter(regex=r"^label_\d+$").groupby(frame["client"]).sum()
         if not counts.size:
             raise FairflError(f"{self.where}.plot: the samples of {setting} have no classes to count")
         return counts.to_numpy()
@@ -210,14 +225,19 @@ class Inputs:
         rows = columns["row"]
         return Samples(tensors["inputs"][rows], tensors["labels"][rows], columns["client"], columns["part"])
 
-    def plane(self, setting: str, part: str = "train") -> Samples:
-        """Samples with two features; part is 'train' or 'all'. Raises FairflError for other data."""
+    def plane(self, setting: str, part: str = "train") -> pd.DataFrame:
+        """Columns client, class, x, y of samples with two features; part is 'train' or 'all'.
+
+        Raises FairflError for other data.
+        """
         samples = self.samples(setting)
         if samples.features.ndim != 2 or samples.features.shape[1] != 2:
             shape = "x".join(map(str, samples.features.shape[1:]))
             plot = self.spec.artifact.plot
             raise FairflError(f"{self.where}.plot: {plot} draws two features, {setting} has shape {shape}")
-        return samples.only(samples.part == TRAIN) if part == "train" else samples
+        x, y = samples.features.T
+        frame = pd.DataFrame({"client": samples.client, "class": samples.labels, "x": x, "y": y})
+        return frame[samples.part == TRAIN] if part == "train" else frame
 
     def clusters(self, setting: str) -> list[int] | None:
         """True cluster of each client of a setting, numbered from 0 (first seed), None where the data have none."""
@@ -238,15 +258,11 @@ class Inputs:
         return None
 
     # -- what is missing --------------------------------------------------------------------------
-    def require(self, needs: tuple[str, ...]) -> None:
-        """Raises FairflError unless the spec lists every kind of files that a table or plot needs."""
-        for kind in (*needs, *(["partition"] if "data" in needs else [])):
-            self._files(kind)
-
-    def measured(self, *settings: str) -> list[Row]:
-        """The rows that have numbers in one of some settings, all if none is named; the others are remarked upon."""
-        places = settings or self.settings
-        return self._present(lambda row: self.ours.has(row.variant, [s for s in places if row.setting in (None, s)]))
+    def measured(self) -> list[Row]:
+        """The rows that have numbers; the others are remarked upon."""
+        return self._present(
+            lambda row: self.ours.has(row.variant, [s for s in self.settings if row in self.rows_in(s)])
+        )
 
     def trained(self, rounds: pd.DataFrame) -> list[Row]:
         """The rows that have rounds in a frame; the others are remarked upon."""
@@ -257,22 +273,27 @@ class Inputs:
         present = [row for row in self.rows if has_results(row)]
         if not present:
             raise NoRunsError("Not run at this scale.")
-        self.remark("Not run", list(dict.fromkeys(row.label for row in self.rows if row not in present)))
+        self.remark("Not run", dict.fromkeys(row.label for row in self.rows if row not in present))
         return present
 
-    def remark(self, what: str, names: list[str]) -> None:
-        """Add 'what: a, b.' to the remarks if there are names."""
-        if names:
-            self.say(f"{what}: {', '.join(names)}.")
+    def say(self, sentence: str) -> None:
+        """Add a sentence to the remarks, once."""
+        self.said.setdefault(sentence, [])
+
+    def remark(self, what: str, names: Iterable[str]) -> None:
+        """Add 'what: a, b.' to the remarks if there are names, each once."""
+        if new := [name for name in names if name not in self.said.get(what, ())]:
+            self.said.setdefault(what, []).extend(new)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences."""
+        mark = {what: "; " if any("," in name for name in names) else ", " for what, names in self.said.items()}
+        return [f"{what}: {mark[what].join(names)}." if names else what for what, names in self.said.items()]
 
     def say_bars(self, seeds: Iterable[float]) -> None:
         """Say what error bars are."""
         self.say(f"Bars: ± one standard deviation over {seeds_text(seeds)}.")
-
-    def say_hidden(self, groups: Iterable[str]) -> None:
-        """Remark upon lines and marks of which only the uppermost is seen; 'FedAvg and AFL' is a group."""
-        if listed := "; ".join(groups):
-            self.say(f"Drawn over one another: {listed}.")
 
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
@@ -285,24 +306,22 @@ class Inputs:
             self.remark(f"Only {plural(seeds, 'seed')}", [name for name, number in fewer if number == seeds])
 
     @cached_property
-    def _drawn_seeds(self) -> dict[tuple[str, Variant], int]:
+    def _drawn_seeds(self) -> Counter[tuple[str, Variant]]:
         """(setting, variant) -> seeds of a figure's results; none where it needs no runs."""
-        seeds: dict[tuple[str, Variant], int] = {}
+        seeds: Counter[tuple[str, Variant]] = Counter()
         if "tidy" in self.spec.files:
             for (setting, variant, metric), cell in self.ours.cells.items():
                 if origin(metric) == "tidy":
-                    seeds[setting, variant] = max(cell.seeds, seeds.get((setting, variant), 0))
+                    seeds[setting, variant] = max(cell.seeds, seeds[setting, variant])
         elif "rounds" in self.spec.files:
-            frame = self.rounds[["setting", "algorithm", "hyperparameters", "seed"]].drop_duplicates()
-            for setting, algorithm, variant in zip(*(frame[key] for key in frame.columns[:3]), strict=True):
-                key = setting, Variant.from_csv(algorithm, variant)
-                seeds[key] = seeds.get(key, 0) + 1
+            runs = self.rounds[["setting", "algorithm", "hyperparameters", "seed"]].drop_duplicates()
+            for setting, algorithm, variant, _ in runs.itertuples(index=False):
+                seeds[setting, Variant.from_csv(algorithm, variant)] += 1
         return seeds
 
     def drawn_of(self, setting: str) -> str:
         """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
-        ran = (self._drawn_seeds.get((setting, row.variant)) for row in self.rows_in(setting))
-        drawn = [seeds for seeds in ran if seeds]
+        drawn = [seeds for row in self.rows_in(setting) if (seeds := self._drawn_seeds[setting, row.variant])]
         planned = plural(self.spec.settings[setting].seeds, "seed")
         if not drawn:
             return ""
@@ -311,48 +330,12 @@ class Inputs:
 
     def settings_not_run(self) -> list[str]:
         """The settings of a figure of results in which none of its rows has any."""
-        if not {"tidy", "rounds"} & self.spec.files.keys():
-            return []
-        return [s for s in self.settings if not any((s, row.variant) in self._drawn_seeds for row in self.rows_in(s))]
-
-    def compare_drawn_seeds(self) -> None:
-        """The same for the rows of a figure, where they differ in that; `drawn_of` says it of those that are alike."""
-        seeds = self._drawn_seeds
-        said = {self.drawn_of(setting) for setting in self.settings} - {""}
-        if len(said) == 1 and " to " not in said.pop():
-            return
-        titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
-        self.compare_seeds(
-            (f"{row.label} ({titles[setting]})" if len(titles) > 1 else row.label, seeds[setting, row.variant], setting)
-            for setting in self.settings
-            for row in self.rows_in(setting)
-            if seeds.get((setting, row.variant))
-        )
-
-    def say(self, sentence: str) -> None:
-        """Add a sentence to the remarks, once."""
-        if sentence not in self.remarks:
-            self.remarks.append(sentence)
-
-    def panel_titles(self, titles: dict[str, str]) -> dict[str, str]:
-        """What stands above the panels of settings: `titles` by the options, and what stood in for the data.
-
-        'MNIST (here: digits)', or 'two shards each (digits for MNIST)' if the title does not name the data.
-        """
-        panels = {}
-        for setting, name in labels(self.settings, titles).items():
-            here = self.spec.settings[setting].stand_in
-            substitute, _, original = here.partition(" for ")
-            shown = f"here: {substitute}" if here and original in name else here
-            panels[setting] = f"{name} ({shown})" if here else name
-        return panels
+        return [s for s in self.settings if {"tidy", "rounds"} & self.spec.files.keys() and not self.drawn_of(s)]
 
     def axis(self, metric: str) -> str:
-        """Title of the axis of one of the artifact's columns: name and unit. Raises FairflError if it is none."""
-        metrics = self.spec.metrics
-        if metric not in metrics:
-            raise FairflError(f"{self.where}.options: {metric!r} is not one of the columns{nearest(metric, metrics)}")
-        name, unit = metrics[metric].name, unit_words(metrics[metric].unit)
+        """Title of the axis of one of the artifact's columns: name and unit."""
+        described = self.spec.metrics[metric]
+        name, unit = described.name, unit_words(described.unit)
         return f"{name} ({unit})" if unit else name
 
     def _files(self, kind: str) -> dict[str, str]:
@@ -363,23 +346,9 @@ class Inputs:
 
     def _file(self, kind: str, setting: str) -> str:
         files = self._files(kind)
-        if setting not in files and setting in self.settings:
-            raise NoRunsError("Not run at this scale.")
         if setting not in files:
-            raise FairflError(f"{self.where}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
+            raise NoRunsError("Not run at this scale.")
         return files[setting]
-
-
-def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
-    missing = [name for name in columns if name not in frame]
-    if missing:
-        raise FairflError(f"{path}: no column {', '.join(missing)}")
-    return frame
-
-
-def labels(settings: list[str], titles: dict[str, str]) -> dict[str, str]:
-    """How settings are called in an artifact: `titles` by its options, else their ids."""
-    return {setting: titles.get(setting, setting) for setting in settings}
 
 
 def mean_and_std(cell: Cell | None) -> tuple[float, float]:

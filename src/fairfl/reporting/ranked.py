@@ -32,13 +32,12 @@ class Ranked:
 
     def frame(self) -> pd.DataFrame:
         """COLUMNS of each setting and row, then those over all."""
-        records = [
-            (*row.names(setting).values(), metric, rank, np.nan, np.nan, self.seeds[setting])
-            for (setting, metric), ranks in zip(self.metrics.items(), self.places, strict=True)
-            for row, rank in zip(self.rows, ranks, strict=True)
-        ]
-        overall = zip(self.rows, self.average, self.low, self.high, strict=True)
-        records += [(*row.names(OVERALL).values(), OVERALL, *ends, min(self.seeds.values())) for row, *ends in overall]
+        records = []
+        for (setting, metric), ranks in zip(self.metrics.items(), self.places, strict=True):
+            for row, rank in zip(self.rows, ranks, strict=True):
+                records.append((*row.names(setting).values(), metric, rank, np.nan, np.nan, self.seeds[setting]))
+        for row, *ends in zip(self.rows, self.average, self.low, self.high, strict=True):
+            records.append((*row.names(OVERALL).values(), OVERALL, *ends, min(self.seeds.values())))
         return pd.DataFrame(records, columns=list(COLUMNS))
 
 
@@ -49,7 +48,7 @@ def split(inputs: Inputs, apart: list[str]) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row not in own], own
 
 
-def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str, str]) -> Ranked | None:
+def ranked(inputs: Inputs, rows: list[Row], metrics: list[str]) -> Ranked | None:
     """Ranks of the means over the seeds that all rows have, by the first of the metrics that the artifact has there.
 
     A setting in which a row has no number is left out and remarked upon; None if no setting or row is left. Raises
@@ -63,7 +62,7 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str
         found = [cell.by_seed for cell in cells if cell]
         seeds = sorted(set.intersection(*map(set, found))) if len(found) == len(rows) else []
         if metric is None or not seeds:
-            inputs.remark("Not ranked, a method has no number", [titles.get(setting, setting)] * bool(found))
+            inputs.remark("Not ranked, a method has no number", [inputs.names[setting]] * bool(found))
             continue  # where no method has one it is not run, which is said anyway
         if (direction := inputs.spec.metrics[metric].direction) is None:
             raise FairflError(f"{inputs.where}: {metric} has no direction. Expected up or down under metrics")
@@ -79,11 +78,11 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str
     return Ranked([rows[at] for at in order], used, places[:, order], low[order], high[order], lengths)
 
 
-def ranked_by(inputs: Inputs, metrics: dict[str, str], titles: dict[str, str]) -> str:
+def ranked_by(inputs: Inputs, metrics: dict[str, str]) -> str:
     """'rank by mean'; where settings are ranked by different metrics, the remarks say which."""
     names = {setting: inputs.spec.metrics[metric].name for setting, metric in metrics.items()}
     first, *others = dict.fromkeys(names.values())
     for other in others:
-        where = [titles.get(setting, setting) for setting, name in names.items() if name == other]
+        where = [inputs.names[setting] for setting, name in names.items() if name == other]
         inputs.remark(f"By {other} instead of {first}", where)
     return f"rank by {' or '.join([first, *others])}"

@@ -370,3 +370,9 @@ def log_axis(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def write(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **given: Any) -> None:
+    """Write beside a place, `away` from it in points."""
+    look: dict[str, Any] = {"fontsize": 7, "ha": "center", "va": "center", "annotation_clip": False}
+    axes.annotate(text, at, away, textcoords="offset points", **look | given)

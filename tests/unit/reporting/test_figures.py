@@ -83,7 +83,7 @@ def test_the_whole_footnote_stands_above_the_numbers(spec, tmp_path):
     *_, text = figures.build(demo.parsed(spec))
     (tmp_path / "figure4.csv").write_text(text)
     with (tmp_path / "figure4.csv").open() as file:
-        assert tables.remarks_of(file) == figures.footnote(prepared(spec), {})
+        assert tables.remarks_of(file) == figures.footnote(prepared(spec))
         assert file.readline().startswith("artifact,setting,")
     assert [where for where, _ in tables.rows(tmp_path / "figure4.csv", {"artifact": str})][0].endswith("line 6")
 

@@ -188,14 +188,10 @@ def test_paired_differences_are_those_of_each_seed(results):
 
 
 def test_mean_loss_counts_every_client_alike():
-    from fairfl.reporting.inputs import Samples
-
-    features = np.array([[1.0, 0.0]] * 3 + [[-1.0, 0.0]])
-    data = Samples(features, np.array([1, 1, 1, 1]), np.array([0, 0, 0, 1]), np.zeros(4))
+    data = pd.DataFrame({"x": [1.0, 1.0, 1.0, -1.0], "y": 0.0, "client": [0, 0, 0, 1], "class": 1})
     with pytest.raises(FairflError, match="two classes"):
         mean_loss(data, np.zeros(1), np.zeros(1), 0.0)
-    data = Samples(features, np.array([1, 1, 1, 0]), np.array([0, 0, 0, 1]), np.zeros(4))
-    losses = mean_loss(data, np.array([0.0, 1.0]), np.array([0.0]), 1.0)
+    losses = mean_loss(data.assign(**{"class": [1, 1, 1, 0]}), np.array([0.0, 1.0]), np.array([0.0]), 1.0)
     expected = [(np.log1p(np.exp(-1)) + np.log1p(np.exp(1))) / 2, (np.log1p(np.exp(-2)) + np.log(2)) / 2]
     assert losses[:, 0] == pytest.approx(expected)
 

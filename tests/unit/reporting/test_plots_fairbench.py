@@ -117,7 +117,7 @@ def test_the_best_is_the_highest_or_lowest_and_diverged_trials_are_the_worst_of_
     # Pairs of 1, 2, 6 have the minima 1, 1 and 2; q-FFL has 3 and the 6 of FedAvg.
     assert lines[B, "fedavg"] == pytest.approx([3, 4 / 3, 1]) and lines[B, "qffl"] == pytest.approx([4.5, 3])
     assert frame.loc[frame["algorithm"] == "afl", "trials"].tolist() == [1]
-    assert remarks[:2] == ["Trials that diverged: 2 of q-FFL (Data A).", "Trials that diverged: 1 of q-FFL (Data B)."]
+    assert remarks[:1] == ["Trials that diverged: 2 of q-FFL (Data A), 1 of q-FFL (Data B)."]
     assert [axes.get_ylabel() for axes in drawing.axes] == ["mean (percent)", "squared error"]
 
 

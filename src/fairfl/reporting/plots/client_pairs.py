@@ -18,7 +18,7 @@ from fairfl.metrics.registry import AGAINST
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, NoRunsError, Row
-from fairfl.reporting.plots.gap_boxes import of_clients
+from fairfl.reporting.plots.gap_boxes import finite, of_clients
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -38,17 +38,17 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         raise FairflError(f"{inputs.where}.baseline: missing. Expected a variant. Try: {{algorithm: fedavg}}")
     variant = inputs.spec.artifact.baseline.variant
     baseline = Row(variant, inputs.spec.algorithms.get(variant.algorithm, variant.algorithm))
-    names, measured = inputs.panel_titles(config.labels), inputs.measured()
-    cells = {
-        (setting, row): pairs
-        for setting in names
-        for row in inputs.rows_in(setting)
-        if row.variant != variant and row in measured and len(pairs := _pairs(inputs, setting, row, baseline))
-    }
+    measured, names = inputs.measured(), inputs.titles
+    cells: dict[tuple[str, Row], pd.DataFrame] = {}
+    titles: dict[tuple[str, Row], str] = {}
+    for setting in names:
+        for row in inputs.rows_in(setting):
+            if row.variant != variant and row in measured and len(pairs := _pairs(inputs, setting, row, baseline)):
+                cells[setting, row] = pairs
+                titles[setting, row] = f"{row.label}, {names[setting]}" if len(names) > 1 else row.label
     if not cells:
         raise NoRunsError("Not run at this scale.")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
-    titles = {(s, row): f"{row.label}, {names[s]}" if len(names) > 1 else row.label for s, row in cells}
     drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]
     low = max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5)
 
@@ -66,15 +66,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 def _pairs(inputs: Inputs, setting: str, row: Row, baseline: Row) -> pd.DataFrame:
     """COLUMNS of the clients and seeds for which both accuracies are finite, percent."""
-    theirs, ours = (of_clients(inputs, setting, one, FAMILY) for one in (baseline, row))
-    pairs = ours.assign(accuracy=ours["value"]).merge(
-        theirs[["seed", "client", "value"]].rename(columns={"value": "baseline"}), on=["seed", "client"]
+    theirs, ours = (
+        of_clients(inputs, setting, one, FAMILY).rename(columns={"value": name})
+        for one, name in ((baseline, "baseline"), (row, "accuracy"))
     )
-    good = np.isfinite(pairs[["accuracy", "baseline"]]).all(axis=1)
-    if not good.all():
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
+    pairs = ours.merge(theirs[["seed", "client", "baseline"]], on=["seed", "client"])
+    pairs = finite(inputs, pairs, row, ["accuracy", "baseline"])
     scale = pairs["unit"].map(lambda unit: factor(unit, "percent"))
-    return pairs.assign(accuracy=pairs["accuracy"] * scale, baseline=pairs["baseline"] * scale)[good]
+    return pairs.assign(accuracy=pairs["accuracy"] * scale, baseline=pairs["baseline"] * scale)
 
 
 def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:

@@ -3,16 +3,16 @@
 Colour is the client, marker the class.
 """
 
-import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, Samples
-from fairfl.reporting.plots.separators import frame
+from fairfl.reporting.inputs import Inputs
 
 NEEDS = ("data",)
 COLUMNS = ("kind", "setting", "client", "class", "x", "y")
@@ -26,33 +26,37 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     samples = inputs.plane(setting, "all")
-    clients = int(samples.client.max()) + 1
 
-    def draw_one(axes: Axes, client: int) -> list[dict]:
-        frame(axes, samples.features, 0.06)
-        shown = range(clients) if client == ALL else [client]
-        return [record for one in shown for record in _client(axes, setting, samples, one, clients)]
+    def draw_one(axes: Axes, client: int) -> pd.DataFrame:
+        return scatter(axes, samples, 0.06, samples if client == ALL else samples[samples["client"] == client])
 
-    titles = {client: f"client {client}" for client in range(clients)} | {ALL: "all clients"}
-    figure, drawn = panelled(titles, draw_one, (0.75, 1.6), 4, ("feature 1", "feature 2"), sharex=True, sharey=True)
-    handles = [
-        style.key("#555555", f"class {label}", marker=style.marker(n), linestyle="none", markersize=4)
-        for n, label in enumerate(np.unique(samples.labels))
+    titles = {client: f"client {client}" for client in sorted(samples["client"].unique())} | {ALL: "all clients"}
+    labels = ("feature 1", "feature 2")
+    figure, drawn = panelled(titles, draw_one, (0.75, 1.6), 4, labels, sharex=True, sharey=True)
+    style.legend_above(figure, class_keys(samples))
+    return figure, drawn[-1].assign(kind="sample", setting=setting)[list(COLUMNS)]
+
+
+def scatter(axes: Axes, samples: pd.DataFrame, margin: float, shown: pd.DataFrame) -> pd.DataFrame:
+    """Draw the `shown` of some samples in limits that have room for all, `margin` as a share of their range.
+
+    What is shown by client and class.
+    """
+    clients, points = samples["client"].max() + 1, samples[["x", "y"]].to_numpy()
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = margin * (high - low)
+    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    colors = {client: style.client_color(client, clients) for client in range(clients)}
+    shapes = {label: style.marker(number) for number, label in enumerate(sorted(samples["class"].unique()))}
+    looks = {"hue": "client", "palette": colors, "style": "class", "markers": shapes, "s": 11, "alpha": 0.7}
+    seaborn.scatterplot(shown, x="x", y="y", **looks, legend=False, ax=axes)
+    axes.set(xlabel="", ylabel="")
+    return shown.sort_values(["client", "class"], kind="stable").astype({"x": float, "y": float})
+
+
+def class_keys(samples: pd.DataFrame) -> list[Line2D]:
+    """Legend entries of the classes."""
+    return [
+        style.key("#555555", f"class {label}", marker=style.marker(number), linestyle="none", markersize=4)
+        for number, label in enumerate(sorted(samples["class"].unique()))
     ]
-    style.legend_above(figure, handles)
-    return figure, pd.DataFrame([record for each in drawn[:-1] for record in each], columns=list(COLUMNS))
-
-
-def _client(axes: Axes, setting: str, samples: Samples, client: int, clients: int) -> list[dict]:
-    records = []
-    color = style.client_color(client, clients)
-    for number, label in enumerate(np.unique(samples.labels)):
-        x, y = samples.features[(samples.client == client) & (samples.labels == label)].T
-        # Filled against hollow: classes stay apart in print without colour.
-        face = color if number % 2 == 0 else "none"
-        axes.scatter(
-            x, y, s=9, marker=style.marker(number), facecolors=face, edgecolors=color, linewidths=0.6, alpha=0.75,
-        )  # fmt: skip
-        common = {"kind": "sample", "setting": setting, "client": client, "class": label}
-        records += [{**common, "x": at[0], "y": at[1]} for at in zip(x.tolist(), y.tolist(), strict=True)]
-    return records

@@ -41,7 +41,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     together, _ = split(inputs, config.apart)
-    group = ranked(inputs, together, config.metrics, config.labels)
+    group = ranked(inputs, together, config.metrics)
     if group is None:
         raise NoRunsError("No setting in which all methods were run.")
     settings, methods = group.places.shape
@@ -62,35 +62,31 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     axes = figure.subplots()
     end = max(methods, 1 + difference)
     axes.set(xlim=(1, end), ylim=(depth + 0.5, 0), yticks=[])
-    axes.set_xlabel(f"average {ranked_by(inputs, group.metrics, config.labels)}")
+    axes.set_xlabel(f"average {ranked_by(inputs, group.metrics)}")
     axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False)
     axes.set_xticks(range(1, methods + 1, 2 if methods > 9 else 1))
     axes.spines[:].set_visible(False)
     axes.spines["top"].set_visible(True)
     axes.grid(visible=False)
-    _methods(axes, group, depth, end)
+    _write_methods(axes, group, depth, end)
     for level, (first, last) in enumerate(bars, 1):
         axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
     if difference:
         axes.plot([1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False)
-        _write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), va="bottom")
+        style.write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), ha="left", va="bottom")
     return figure, frame
 
 
-def _methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
+def _write_methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
     """The better half is named on the left, the best on top, the others on the right, the worst on top."""
     methods = len(group.rows)
     half = (methods + 1) // 2
     for number, (row, rank) in enumerate(zip(group.rows, group.average, strict=True)):
-        left = number < half
-        height = depth - half + 1 + (number if left else methods - 1 - number)
-        axes.plot([rank, rank, 1 if left else end], [0, height, height], color=style.GREY, linewidth=0.7)
-        text = f"{row.label}  {rank:.1f}" if left else f"{rank:.1f}  {row.label}"
-        side = (1, -3, "right") if left else (end, 3, "left")
-        _write(axes, text, (side[0], height), (side[1], 0), va="center", ha=side[2])
+        if number < half:
+            height, edge, text, away, side = number, 1.0, f"{row.label}  {rank:.1f}", -3, "right"
+        else:
+            height, edge, text, away, side = methods - 1 - number, end, f"{rank:.1f}  {row.label}", 3, "left"
+        at = height + depth - half + 1
+        axes.plot([rank, rank, edge], [0, at, at], color=style.GREY, linewidth=0.7)
+        style.write(axes, text, (edge, at), (away, 0), ha=side)
     axes.plot(group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3)
-
-
-def _write(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **given: str) -> None:
-    """Beside a place, `away` from it in points."""
-    axes.annotate(text, at, away, textcoords="offset points", fontsize=7, annotation_clip=False, **given)  # type: ignore[arg-type]

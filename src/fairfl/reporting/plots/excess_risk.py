@@ -18,16 +18,16 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.transforms import Affine2D, ScaledTranslation, Transform, blended_transform_factory
+from matplotlib.transforms import offset_copy
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.judgement.cells import Cell
 from fairfl.reporting import style
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
-from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.notes import plural, seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "partition", "reported")
@@ -37,7 +37,6 @@ COLUMNS = (
 )  # fmt: skip
 
 _WIDTH = 0.72  # of a bar, in agents
-_LINE = 9.0  # height of a line below the axis, in points
 _DARK = "#222222"
 _BAYES: dict[str, Any] = {"facecolor": "#b4c1cc", "linewidth": 0}
 _EXCESS: dict[str, Any] = {"facecolor": style.RED, "linewidth": 0}
@@ -59,7 +58,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
-    rows = inputs.measured(setting)
+    rows = inputs.measured()
     agents = by_cluster(inputs, setting)
     names = _cluster_names(inputs, agents, config)
     panels = {row: _split(inputs, setting, row, agents) for row in rows}
@@ -68,18 +67,16 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         raise FairflError(
             f"{inputs.where}: the results of {setting} have no finite excess_client_0, excess_client_1, ..."
         )
-
-    across = min(2, len(rows))
-    wide = across > 1 or len(agents) > 12
-    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.55 + 2.0 * -(-len(rows) // across))
-    grid = style.panels(figure, len(rows), across, sharey=True)
     lines = 2 if drawn["model"].notna().any() else 1
-    for axes, (row, frame) in zip(grid.flat, panels.items(), strict=False):
-        axes.set_title(row.label)
-        _bars(axes, frame)
-        _below(axes, frame, names, lines)
-    for axes in grid[:, 0]:
-        axes.set_ylabel(f"loss ({_unit(inputs, setting, rows)})")
+
+    def draw_one(axes: Axes, row: Row) -> pd.DataFrame:
+        _bars(axes, panels[row])
+        _below(axes, panels[row], names, lines)
+        return panels[row]
+
+    wide = len(rows) > 1 or len(agents) > 12
+    titles = {row: row.label for row in rows}
+    figure, _ = panelled(titles, draw_one, (0.55, 2.0), 2, ("", "loss (nats)"), wide, sharey=True)
     style.legend_above(figure, _keys(drawn), None if wide else 2)
     if drawn["seeds"].max() > 1:
         inputs.say(f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation.")
@@ -87,19 +84,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
-    """Columns client (from 0) and cluster (from 1, missing if the data have none), by true cluster, then by client.
-
-    Raises FairflError if the results are not those of the partition's clients.
-    """
-    measured = {int(metric.rpartition("_")[2]) for metric in inputs.ours.members(setting, "loss_client_k")}
+    """Columns client (from 0) and cluster (from 1, missing if the data have none), by true cluster, then by client."""
+    measured = inputs.ours.members(setting, "loss_client_k")
     if not measured:
         raise FairflError(f"{inputs.where}: the results of {setting} have no metric loss_client_0")
-    clusters = inputs.clusters(setting)
-    clients = max(measured) + 1 if clusters is None else len(clusters)
-    if max(measured) >= clients:
-        raise FairflError(f"{inputs.where}: {setting}: client {max(measured)} is none of the partition's {clients}")
-    cluster = pd.array([pd.NA] * clients if clusters is None else clusters, dtype="Int64") + 1
-    return pd.DataFrame({"client": range(clients), "cluster": cluster}).sort_values(["cluster", "client"])
+    clusters = inputs.clusters(setting) or [pd.NA] * len(measured)
+    frame = pd.DataFrame({"client": range(len(clusters)), "cluster": pd.array(clusters, dtype="Int64") + 1})
+    return frame.sort_values(["cluster", "client"])
 
 
 def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict[int, str]:
@@ -114,35 +105,25 @@ def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict
 # -- numbers ----------------------------------------------------------------------------------
 def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.DataFrame:
     """COLUMNS of one row, one line per agent; NaN where a seed has no finite value."""
-    clients = agents["client"].tolist()
-    loss, excess, cluster = (
-        [inputs.cell(setting, row, f"{family}_client_{client}") or Cell(None) for client in clients]
-        for family in ("loss", "excess", "cluster")
-    )
-    frame = pd.DataFrame({
-        **row.names(setting),
-        "agent": [client + 1 for client in clients],
-        "cluster": agents["cluster"].array,
-        "model": pd.array([_first(cell) for cell in cluster], dtype="Int64") + 1,
-        "loss": [mean_and_std(cell)[0] for cell in loss],
-        "loss_std": [mean_and_std(cell)[1] for cell in loss],
-        "bayes": [_difference(*cells) for cells in zip(loss, excess, strict=True)],
-        "excess": [mean_and_std(cell)[0] for cell in excess],
-        "seeds": max(cell.seeds for cell in (*loss, *excess)),
-        "excess_reported": [inputs.reported_point(setting, row, f"excess_client_{client}") for client in clients],
-    }).astype({"excess_reported": float})  # fmt: skip
+    records = []
+    for client, cluster in agents.itertuples(index=False):
+        loss, excess, model = (
+            inputs.cell(setting, row, f"{family}_client_{client}") or Cell(None)
+            for family in ("loss", "excess", "cluster")
+        )
+        followed = next(iter(model.by_seed.values()), math.nan)
+        numbers = (*mean_and_std(loss), _difference(loss, excess), mean_and_std(excess)[0])
+        reported = inputs.reported_point(setting, row, f"excess_client_{client}")
+        seeds = max(loss.seeds, excess.seeds)
+        names = (*row.names(setting).values(), client + 1, cluster, followed + 1)
+        records.append((*names, *numbers, seeds, reported))
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = frame.astype({"cluster": "Int64", "model": "Int64", "excess_reported": float})
+    frame["seeds"] = frame["seeds"].max()
     lost = frame["agent"][frame["bayes"].isna()]
     inputs.remark("No finite loss and excess risk, not drawn (×)", [f"{row.label} agent {agent}" for agent in lost])
-    if frame["model"].notna().any():
-        seed = next(seed for cell in cluster for seed in cell.by_seed)
-        _say_assignment(inputs, row, inputs.cell(setting, row, "assignment_rand"), seed)
+    _say_assignment(inputs, row, inputs.cell(setting, row, "assignment_rand"))
     return frame
-
-
-def _first(cell: Cell) -> float | None:
-    """The number of the first seed, None if there is none."""
-    value = next(iter(cell.by_seed.values()), math.nan)
-    return value if math.isfinite(value) else None
 
 
 def _difference(loss: Cell, excess: Cell) -> float:
@@ -152,15 +133,14 @@ def _difference(loss: Cell, excess: Cell) -> float:
     return float(np.mean([value - excess.by_seed[seed] for seed, value in loss.by_seed.items()]))
 
 
-def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None, seed: int) -> None:
+def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None) -> None:
     """Whether agents follow models as the true clusters have it; which model serves which cluster does not matter."""
-    sentence = f"models shown: seed {seed}"
     if rand:
-        values = list(rand.by_seed.values())
-        count = f"{np.isclose(values, 1).sum()} of {len(values)} seed{'' if len(values) == 1 else 's'}"
-        index = ", ".join(f"{value:.3g}" for value in values)
-        sentence = f"true clusters recovered in {count} (adjusted Rand index {index}); {sentence}"
-    inputs.say(f"{row.label}: {sentence}.")
+        values = [*rand.by_seed.values()]
+        recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"
+        index = f"adjusted Rand index {', '.join(f'{value:.3g}' for value in values)}"
+        shown = f"models shown: seed {next(iter(rand.by_seed))}"
+        inputs.say(f"{row.label}: true clusters recovered in {recovered} ({index}); {shown}.")
 
 
 # -- drawing ----------------------------------------------------------------------------------
@@ -169,11 +149,9 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
         if np.isnan(agent.bayes):
             axes.annotate("×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED)
             continue
-        axes.bar(at, min(agent.loss, agent.bayes), _WIDTH, **_BAYES)
-        if agent.excess < 0:
-            axes.bar(at, -agent.excess, _WIDTH, bottom=agent.loss, **_NEGATIVE)
-        else:
-            axes.bar(at, agent.excess, _WIDTH, bottom=agent.bayes, **_EXCESS)
+        low = min(agent.loss, agent.bayes)
+        axes.bar(at, low, _WIDTH, **_BAYES)
+        axes.bar(at, abs(agent.excess), _WIDTH, bottom=low, **(_NEGATIVE if agent.excess < 0 else _EXCESS))
         if agent.seeds > 1:
             axes.errorbar(at, agent.loss, agent.loss_std, color=_DARK, linewidth=0.8, capsize=1.8, capthick=0.8)
         if not np.isnan(agent.excess_reported):
@@ -184,38 +162,19 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -> None:
     """The agents, the models that they follow, and, `lines` lines below the axis, a bracket for each true cluster."""
-    texts = {"agent": frame["agent"].astype(str)}
+    texts, heads = frame["agent"].astype(str), "agent"
     if frame["model"].notna().any():
-        texts["model"] = frame["model"].map(lambda model: f"$w_{{{model}}}$", na_action="ignore").fillna("")
-    axes.set_xticks([])
+        texts, heads = texts + frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna(""), "agent\nmodel"
     every = -(-len(frame) // 20)  # more of them would touch
-    for number, (head, labels) in enumerate(texts.items()):
-        depth = _LINE * (number + 0.5) + 2
-        _print(axes, axes.transAxes, -0.03, depth, head, ha="right")
-        for at in range(0, len(frame), every):
-            _print(axes, axes.transData, at, depth, labels.iloc[at])
-    depth = _LINE * lines + 5
+    axes.set_xticks(range(0, len(frame), every), texts[::every])
+    axes.tick_params(axis="x", length=0)
+    axes.annotate(heads, (0, 0), (-4, -3.5), "axes fraction", "offset points", ha="right", va="top", fontsize=7)
+    below = offset_copy(axes.get_xaxis_transform(), axes.get_figure(root=True), y=-9 * lines - 6, units="points")
     for cluster, name in names.items():
         places = np.flatnonzero(frame["cluster"] == cluster)
         ends = [places[0] - _WIDTH / 2, places[-1] + _WIDTH / 2]
-        bracket = Line2D([ends[0], *ends, ends[1]], [3 - depth, -depth, -depth, 3 - depth], color=_DARK, linewidth=0.7)
-        bracket.set(transform=_points_below(axes, axes.transData), clip_on=False)
-        axes.add_artist(bracket)
-        _print(axes, axes.transData, sum(ends) / 2, depth + 2, name, va="top")
-
-
-def _print(axes: Axes, across: Transform, x: float, depth: float, text: str, ha: str = "center", **given: Any) -> None:
-    """Write below the axis: x in the units of `across`, depth in points."""
-    look: dict[str, Any] = {"fontsize": 7, "ha": ha, "va": "center"} | given
-    axes.text(x, -depth, text, transform=_points_below(axes, across), **look)
-
-
-def _points_below(axes: Axes, across: Transform) -> Transform:
-    """x as `across` has it, y in points above the lower edge of the panel."""
-    # matplotlib does not say that transAxes is affine.
-    corner = ScaledTranslation(0, 0, axes.transAxes)  # type: ignore[arg-type]
-    points = Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans + corner
-    return blended_transform_factory(across, points)
+        axes.plot(ends, [0, 0], color=_DARK, linewidth=0.7, marker=2, transform=below, clip_on=False)  # ticks go up
+        axes.text(sum(ends) / 2, 0, f"{name}", transform=below, fontsize=7, ha="center", va="top")
 
 
 def _keys(drawn: pd.DataFrame) -> list[Artist]:
@@ -228,9 +187,3 @@ def _keys(drawn: pd.DataFrame) -> list[Artist]:
     if drawn["excess_reported"].notna().any():
         keys.append(style.key(label="the paper's excess risk", **_PAPER))
     return keys
-
-
-def _unit(inputs: Inputs, setting: str, rows: list[Row]) -> str:
-    metrics = inputs.ours.members(setting, "loss_client_k")
-    cells = (inputs.cell(setting, row, metric) for row in rows for metric in metrics)
-    return next(cell.unit for cell in cells if cell)

@@ -7,12 +7,10 @@ baseline, ties half; the bar is the 95 % bootstrap interval over settings, drawn
 speaks of settings like these. A seed that diverged is a loss.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
@@ -53,7 +51,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     together, _ = split(inputs, config.apart)
-    group = ranked(inputs, together, config.metrics, config.labels)
+    group = ranked(inputs, together, config.metrics)
     base = next((row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)), None)
     if group is None or base is None:
         raise NoRunsError("No setting in which all methods and the baseline were run.")
@@ -61,10 +59,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         row: [_won(inputs, setting, row, base, metric) for setting, metric in group.metrics.items()]
         for row in group.rows
     }
-    frame = pd.concat(
-        [_compared(group, won, base, factor, levels) for factor, levels in _grid(inputs, list(group.metrics)).items()],
-        ignore_index=True,
-    )
+    levels = _grid(inputs, list(group.metrics)).items()
+    frame = pd.concat([_compared(group, won, base, *one) for one in levels], ignore_index=True)
     whole = frame[frame["factor"] == ALL].iloc[0]
     if np.isfinite(whole["cd"]):
         inputs.say(
@@ -72,7 +68,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             "Nemenyi's critical difference."
         )
     inputs.say(f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor.")
-    return _draw(frame, group, base, ranked_by(inputs, group.metrics, config.labels)), frame
+    return _draw(frame, group, base, ranked_by(inputs, group.metrics)), frame
 
 
 def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]]:
@@ -117,36 +113,26 @@ def _compared(
 
 
 def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
+    """Ranks by level, a rule between two factors; shares of pairs won."""
     figure = style.canvas(style.PAGE, 1.5 + 0.19 * len(group.rows))
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
-    columns = list(dict.fromkeys(zip(frame["factor"], frame["level"], frame["settings"], strict=True)))
-    by = {(line.factor, line.level, line.algorithm, line.hyperparameters): line for line in frame.itertuples()}
-    lines = [
-        [by[factor, level, row.algorithm, row.hyperparameters] for factor, level, _ in columns] for row in group.rows
-    ]
-    _ranks(left, lines, group, columns)
+    columns = frame[["factor", "level", "settings"]].drop_duplicates()
+    ranks, p = (frame[name].to_numpy(float).reshape(len(columns), -1).T for name in ("rank", "p_holm"))
+    names = [row.label for row in group.rows], [f"{one.level} ({one.settings})" for one in columns.itertuples()]
+
+    def write(down: int, across: int) -> dict[str, Any]:
+        weight = "bold" if p[down, across] < 0.05 else "normal"
+        return {"s": f"{ranks[down, across]:.1f}", "fontsize": 6, "fontweight": weight}
+
+    number_map(left, ranks, names, write, cmap="RdBu_r", vmin=1, vmax=len(group.rows), alpha=0.6)
     left.set_xlabel(f"average {label}")
-    overall = [line[0] for line in lines]
-    heights = range(len(group.rows))
+    for across in np.flatnonzero(columns["factor"].ne(columns["factor"].shift()))[1:]:
+        left.axvline(across - 0.5, color="black", linewidth=0.8)
+    overall, heights = frame[frame["factor"] == ALL], range(len(group.rows))
     right.axvline(0.5, color=style.GREY, linewidth=0.7)
-    right.hlines(heights, [one.low for one in overall], [one.high for one in overall], color="black", linewidth=1.3)
-    right.plot([one.better for one in overall], heights, "o", color="black", markersize=3)
+    right.hlines(heights, overall["low"], overall["high"], color="black", linewidth=1.3)
+    right.plot(overall["better"], heights, "o", color="black", markersize=3)
     right.set(xlim=(0, 1), xlabel=f"share of pairs\nbetter than {base.label}")
     right.grid(axis="y", visible=False)
     right.tick_params(axis="y", length=0, labelleft=False)
     return figure
-
-
-def _ranks(axes: Axes, lines: Sequence[Sequence], group: Ranked, columns: list[tuple[str, str, int]]) -> None:
-    """A number in each place, a rule between two factors."""
-    ranks = np.array([[one.rank for one in line] for line in lines])
-    names = [row.label for row in group.rows], [f"{level} ({count})" for _, level, count in columns]
-
-    def write(down: int, across: int) -> dict[str, Any]:
-        one = lines[down][across]
-        return {"s": f"{one.rank:.1f}", "fontsize": 6, "fontweight": "bold" if one.p_holm < 0.05 else "normal"}
-
-    number_map(axes, ranks, names, write, cmap="RdBu_r", vmin=1, vmax=len(lines), alpha=0.6)
-    for across in range(1, len(columns)):
-        if columns[across][0] != columns[across - 1][0]:
-            axes.axvline(across - 0.5, color="black", linewidth=0.8)

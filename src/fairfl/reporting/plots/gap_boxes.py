@@ -4,21 +4,16 @@ Points are clients of single runs, pooled over seeds and spread in the order of 
 quartiles, whiskers reach to the farthest point within 1.5 box lengths, the thick line is the median.
 """
 
-import warnings
-
-import matplotlib
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.frames import named_lines
+from fairfl.reporting.frames import named_lines, panelled
 from fairfl.reporting.inputs import Inputs, Row
-from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
 COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit")
@@ -35,29 +30,21 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
-    points = {
-        (setting, row): of_clients(inputs, setting, row, config.family) for setting in inputs.settings for row in rows
-    }
-    if all(frame.empty for frame in points.values()):
-        raise FairflError(f"{inputs.where}: the results have no metric {config.family}_0")
-    names = inputs.panel_titles(config.labels)
-    width = style.COLUMN if len(names) == 1 else style.PAGE
-    figure = style.canvas(width, 0.75 + 0.27 * len(rows))
-    panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
     looks = style.algorithm_looks(inputs.spec.algorithms)
-    drawn = []
-    for axes, (setting, name) in zip(panels, names.items(), strict=True):
+    several = len(inputs.titles) > 1 or config.labels
+
+    def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
+        points = [of_clients(inputs, setting, row, config.family) for row in rows]
         for at, row in enumerate(rows):
-            _box(axes, at, points[setting, row], row, looks[row.algorithm][0], inputs)
-            drawn.append(points[setting, row])
-        if all(points[setting, row].empty for row in rows):
-            style.not_run(axes)
+            _box(axes, at, points[at], row, looks[row.algorithm][0], inputs)
         named_lines(axes, [row.label for row in rows])
-        axes.set_xlabel(config.x_label)
         axes.locator_params(axis="x", nbins=6)
         style.zero_line(axes, vertical=True)
-        if len(names) > 1 or config.labels:
-            axes.set_title(name)
+        return pd.concat([one for one in points if len(one)] or points)
+
+    titles = {setting: title if several else "" for setting, title in inputs.titles.items()}
+    heights, labels = (0.75, 0.27 * len(rows)), (config.x_label, "")
+    figure, drawn = panelled(titles, draw_one, heights, len(titles), labels, sharey=True)
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[list(COLUMNS)]
 
 
@@ -72,20 +59,22 @@ def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFr
 
 
 def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
-    values = points["value"].to_numpy(float)
-    good = np.isfinite(values)
-    if not good.all():
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
-    if not good.any():
+    good = finite(inputs, points, row, ["value"])
+    if good.empty:
         return
-    with warnings.catch_warnings():  # seaborn 0.13 still says `vert`, which matplotlib 3.13 will not know
-        warnings.simplefilter("ignore", matplotlib.MatplotlibDeprecationWarning)
-        seaborn.boxplot(
-            x=values[good], y=np.full(good.sum(), at), orient="h", native_scale=True, width=0.62, showfliers=False,
-            boxprops={"facecolor": color, "alpha": 0.35, "edgecolor": color, "linewidth": 0.8},
-            medianprops={"color": color, "linewidth": 1.8},
-            whiskerprops={"color": color, "linewidth": 0.9}, capprops={"color": color, "linewidth": 0.9}, ax=axes,
-        )  # fmt: skip
-    clients = points["client"].to_numpy(int)
-    offset = (clients - clients.max() / 2) / max(clients.max(), 1) * 0.4
-    axes.scatter(values[good], at + offset[good], s=5, color=color, alpha=0.75, linewidths=0, zorder=3)
+    look = {"color": color, "linewidth": 0.9}
+    axes.boxplot(
+        good["value"], positions=[at], orientation="horizontal", widths=0.62, showfliers=False, manage_ticks=False,
+        boxprops=look, whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 1.8},
+    )  # fmt: skip
+    clients, most = good["client"].astype(int), int(points["client"].max())
+    offset = (clients - most / 2) / max(most, 1) * 0.4
+    axes.scatter(good["value"], at + offset, s=5, color=color, alpha=0.75, linewidths=0, zorder=3)
+
+
+def finite(inputs: Inputs, points: pd.DataFrame, row: Row, columns: list[str]) -> pd.DataFrame:
+    """The points of a row whose numbers in some columns are finite; the others are remarked upon."""
+    good = points[np.isfinite(points[columns].astype(float)).all(axis=1)]
+    if lost := len(points) - len(good):
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(points)} points)"])
+    return good

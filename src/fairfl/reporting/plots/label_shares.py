@@ -14,6 +14,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs
 
 NEEDS = ("statistics",)
@@ -25,17 +26,16 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    names = inputs.panel_titles(config.labels)
-    figure = style.canvas(style.PAGE if len(names) > 1 else style.COLUMN, 2.4)
-    panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    frames = []
-    for axes, (setting, title) in zip(panels, names.items(), strict=True):
+    def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
         counts = inputs.label_counts(setting)
-        axes.set(title=title, xlabel="client")
         _bars(axes, counts)
-        frames.append(_long(setting, counts))
-    panels[0].set_ylabel("share of samples (fraction)")
-    return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
+        client, label = map(np.ravel, np.indices(counts.shape))
+        numbers = {"samples": counts.ravel(), "share": shares(counts).ravel()}
+        return pd.DataFrame({"setting": setting, "client": client, "class": label, **numbers})
+
+    labels, across = ("client", "share of samples (fraction)"), len(inputs.titles)
+    figure, frames = panelled(inputs.titles, draw_one, (0.0, 2.4), across, labels, sharey=True)
+    return figure, pd.concat(frames, ignore_index=True)
 
 
 def shares(counts: np.ndarray) -> np.ndarray:
@@ -47,12 +47,9 @@ def _bars(axes: Axes, counts: np.ndarray) -> None:
     clients, classes = counts.shape
     colors = style.class_map(classes)
     # Steps of one area per class, not K * C bars: ten thousand of them are a slow and heavy file.
-    edges = np.arange(clients + 1) - 0.5
-    tops = np.cumsum(shares(counts), axis=1)
-    for label in range(classes):
-        low, high = (tops[:, label - 1] if label else np.zeros(clients)), tops[:, label]
-        low, high = (np.append(heights, heights[-1]) for heights in (low, high))
-        axes.fill_between(edges, low, high, step="post", color=colors(label), linewidth=0)
+    edges, heights = np.arange(clients + 1) - 0.5, shares(counts)
+    heights = np.append(heights, heights[-1:], axis=0)
+    axes.stackplot(edges, heights.T, step="post", colors=colors(range(classes)), linewidth=0)
     if clients <= 120:
         axes.vlines(edges[1:-1], 0, 1, color="white", linewidth=24 / clients)
     axes.set(xlim=(edges[0], edges[-1]), ylim=(0, 1))
@@ -65,12 +62,3 @@ def _bars(axes: Axes, counts: np.ndarray) -> None:
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
     bar.set_label("class")
-
-
-def _long(setting: str, counts: np.ndarray) -> pd.DataFrame:
-    """One line per client and class."""
-    client, label = (axis.ravel() for axis in np.indices(counts.shape))
-    return pd.DataFrame({
-        "setting": setting, "client": client, "class": label, "samples": counts.ravel(),
-        "share": shares(counts).ravel(),
-    })  # fmt: skip

@@ -43,38 +43,37 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    together, own = split(inputs, config.apart)
-    names = inputs.panel_titles(config.labels)
-    colors = dict(zip(names, style.class_map(len(names))(np.arange(len(names))), strict=True))
-    looks = {setting: {"marker": style.marker(at), "color": colors[setting]} for at, setting in enumerate(names)}
-    figure = style.canvas(style.PAGE, 1.1 + 0.185 * (len(together) + len(own) + bool(own)))
-    frames = []
+    classes = dict(zip(("together", "apart"), split(inputs, config.apart), strict=True))
+    colors = style.class_map(len(inputs.titles))
+    looks: dict[str, style.Look] = {
+        setting: {"marker": style.marker(at), "color": colors(at)} for at, setting in enumerate(inputs.titles)
+    }
+    lines = sum(map(len, classes.values())) + bool(classes["apart"])
+    figure = style.canvas(style.PAGE, 1.1 + 0.185 * lines)
+    frames = [pd.DataFrame(columns=list(COLUMNS))]
     for axes, panel in zip(figure.subplots(1, 2), ("utility", "fairness"), strict=True):
-        metrics = getattr(config, panel)
-        groups = [ranked(inputs, rows, metrics, config.labels) for rows in (together, own)]
-        at = 0
         ticks: dict[int, str] = {}
         used: dict[str, str] = {}
-        for kind, group in zip(("together", "apart"), groups, strict=True):
-            if group is None:
+        for kind, rows in classes.items():
+            if (group := ranked(inputs, rows, getattr(config, panel))) is None:
                 continue
-            if ticks:
+            if at := len(ticks):
                 axes.axhline(at, color=style.GREY, linewidth=0.7)
                 at += 1
             _draw(axes, group, at, looks)
             ticks |= {at + number: row.label for number, row in enumerate(group.rows)}
-            at, used = at + len(group.rows), used | group.metrics
+            used |= group.metrics
             frames.append(group.frame().assign(panel=panel, ranked=kind))
         axes.set_title(panel.capitalize())
         named_lines(axes, ticks)
         axes.locator_params(axis="x", integer=True)
         if used:
-            axes.set_xlabel(ranked_by(inputs, used, config.labels))
+            axes.set_xlabel(ranked_by(inputs, used))
         else:
             style.not_run(axes)
-    frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
-    shown = [setting for setting in names if setting in set(frame["setting"])]
-    keys = [style.key(label=names[s], linestyle="none", markersize=3.5, **looks[s]) for s in shown]
+    frame = pd.concat(frames[1:] or frames, ignore_index=True)
+    shown = [setting for setting in inputs.titles if setting in set(frame["setting"])]
+    keys = [style.key(label=inputs.titles[s], linestyle="none", markersize=3.5, **looks[s]) for s in shown]
     style.legend_above(figure, [*keys, style.key("black", "average", marker="|", markersize=7)], 3)
     if frame["low"].notna().any():
         inputs.say(f"Bar: 95% bootstrap interval of the average over {seeds_text(frame['seeds'])}.")

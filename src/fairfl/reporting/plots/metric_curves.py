@@ -9,11 +9,9 @@ are the paper's own curves, drawn if nothing but the seeds differs from its sett
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
-from itertools import chain
-from typing import Any, Literal, TypeVar
+from collections.abc import Hashable
+from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,7 +21,8 @@ from fairfl.experiments.base import Strict
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.frames import metric_grid, say_hidden
+from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
 from fairfl.runtime.errors import FairflError
@@ -36,7 +35,6 @@ COLUMNS = (
 )  # fmt: skip
 
 BANDS_OF = 6  # lines: bands of more cover one another
-Column = TypeVar("Column", bound=Hashable)
 _PAPER: dict[str, Any] = {
     "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
 }  # fmt: skip
@@ -64,13 +62,11 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    for name in (*config.y_labels, *config.log):
-        inputs.axis(name)
-    rounds = inputs.rounds
-    look_of = looks(inputs, inputs.trained(rounds), config.color_by)
-    figure, cells = _panels(inputs, config, len(look_of) > 6)
-    drawn = pd.concat([_panel(axes, inputs, config, *cell, look_of) for cell, axes in cells.items()], ignore_index=True)
-    inputs.say_hidden(chain.from_iterable(_hidden(inputs, config, drawn, cells)))
+    look_of = looks(inputs, inputs.trained(inputs.rounds), config.color_by)
+    turned, many = len(inputs.titles) == 1 or config.down == "setting", len(look_of) > 6
+    figure, panels = metric_grid(inputs, inputs.titles, (1.0, 1.9), "round", config.y_labels, turned, many)
+    frames = [_panel(axes, inputs, config, *cell, look_of) for cell, axes in panels.items()]
+    drawn = pd.concat(frames, ignore_index=True)
     first = [row.algorithm for row in look_of]
     together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
     handles = [style.key(label=row.label, **look_of[row]) for row in together]
@@ -78,60 +74,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         handles.append(style.key(style.GREY, "the paper's", **_PAPER))
     wide = figure.get_figwidth() > style.COLUMN
     style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
-    if rounds["seed"].nunique() > 1:
+    if inputs.rounds["seed"].nunique() > 1:
         band = BANDS[config.band] if len(look_of) <= BANDS_OF else ""
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{band}.")
     return figure, drawn.reindex(columns=list(COLUMNS))
-
-
-def _panels(inputs: Inputs, config: Config, many: bool) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """(setting, metric) -> panel with its titles; the figure is wide for `many` rows."""
-    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
-    turned = len(names) == 1 or config.down == "setting"
-    down, across = (len(names), len(metrics)) if turned else (len(metrics), len(names))
-    figure = style.canvas(style.PAGE if many or across > 1 else style.COLUMN, 1.0 + 1.9 * down)
-    grid = figure.subplots(down, across, squeeze=False)
-    if turned and len(names) > 1:
-        panels = _turned(grid, inputs, names, config.y_labels)
-    else:
-        panels = titled(grid, inputs, names, "round", config.y_labels)
-    for (_, metric), axes in panels.items():
-        if metric in config.log:
-            style.log_axis(axes)
-    return figure, panels
-
-
-def _turned(
-    grid: np.ndarray, inputs: Inputs, lines: dict[str, str], y_labels: Mapping[str, str]
-) -> dict[tuple[str, str], Axes]:
-    """(setting, metric) -> panel: a line of the grid for each setting, titled at every panel."""
-    panels = {}
-    for along, (setting, title) in zip(grid, lines.items(), strict=True):
-        for axes, metric in zip(along, inputs.spec.artifact.columns, strict=True):
-            axes.set(title=title, ylabel=y_labels.get(metric) or inputs.axis(metric))
-            panels[setting, metric] = axes
-    for axes in grid[-1]:
-        axes.set_xlabel("round")
-    return panels
-
-
-def titled(
-    grid: np.ndarray, inputs: Inputs, columns: dict[Column, str], x_label: str, y_labels: Mapping[str, str] = {}
-) -> dict[tuple[Column, str], Axes]:
-    """(column, metric) -> panel: a line of the grid for each metric of the artifact; `columns` have titles if several.
-
-    `y_labels` name a metric otherwise.
-    """
-    cells = [(column, metric) for metric in inputs.spec.artifact.columns for column in columns]
-    panels = dict(zip(cells, grid.flat, strict=True))
-    for (column, metric), axes in panels.items():
-        if column == next(iter(columns)):
-            axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
-    for axes, title in zip(grid[0], columns.values(), strict=True) if len(columns) > 1 else ():
-        axes.set_title(title)
-    for axes in grid[-1]:
-        axes.set_xlabel(x_label)
-    return panels
 
 
 def _panel(
@@ -144,14 +90,18 @@ def _panel(
         style.not_run(axes)
         return pd.DataFrame()
     unit = inputs.spec.metrics[metric].unit
-    values = along_training(rounds, metric, unit, config.part)
-    frames = []
+    values = along_training(rounds, metric, unit, config.part).assign(setting=setting)
+    if metric in config.log:
+        style.log_axis(axes)
+    frames, lines = [], {}
     for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
-        frame = mean_and_band(row.of(values.assign(setting=setting)).groupby("round")["value"], config.band)
-        frame = frame.reset_index()
-        _curve(axes, frame, style.sparse(number, len(rows), look), band=len(rows) <= BANDS_OF)
+        frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
+        axes.plot(frame["round"], frame["mean"], linewidth=1.2, **style.sparse(number, len(rows), look))
+        if len(rows) <= BANDS_OF and frame["seeds"].max() > 1:
+            axes.fill_between(frame["round"], frame["low"], frame["high"], color=look["color"], alpha=0.12, linewidth=0)
         frames.append(frame.assign(kind="ours", **names))
+        lines[row.label] = frame["round"], frame["mean"]
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
         if len(paper):
             axes.plot(paper["round"], paper["mean"], **look | _PAPER)
@@ -161,34 +111,12 @@ def _panel(
         raise FairflError(f"{inputs.where}: no finite value of {metric} in {setting}")
     axes.margins(x=0.02)
     style.within_bounds(axes, y=unit)
+    say_hidden(inputs, axes, lines, setting, metric)
     return drawn
 
 
-def _hidden(
-    inputs: Inputs, config: Config, drawn: pd.DataFrame, cells: Mapping[tuple[str, str], Axes]
-) -> Iterator[list[str]]:
-    """What lies over one another in each panel, with its titles where there are several."""
-    ours, names = drawn[drawn["kind"] == "ours"], labels(inputs.settings, config.labels)
-    for (setting, metric), axes in cells.items():
-        here = ours[(ours["setting"] == setting) & (ours["metric"] == metric)]
-        lines = {
-            row.label: (line["round"], line["mean"]) for row in inputs.rows_in(setting) if len(line := row.of(here))
-        }
-        titles = [names[setting]] * (len(names) > 1) + [inputs.axis(metric)] * (len(inputs.spec.metrics) > 1)
-        where = f" in {', '.join(titles)}" if titles else ""
-        yield [together + where for together in style.over_one_another(axes, lines)]
-
-
 def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
-    """One line per run and evaluated round: algorithm, hyperparameters, seed, round, value in `unit`.
-
-    Raises FairflError if the metric is not one of a run's clients, or the runs did not evaluate the part.
-    """
-    known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", "accuracy", "recall")]
-    if metric not in known:
-        raise FairflError(f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}")
-    if f"loss_{part}" not in rounds:
-        raise FairflError(f"options.part: the runs have no evaluation on {part!r}")
+    """One line per run and evaluated round: algorithm, hyperparameters, seed, round, value in `unit`."""
     measured_in, vector, function = METRICS[metric]
     clients = measured(rounds, part)[vector]
     keys = ["algorithm", "hyperparameters", "seed", "round"]
@@ -208,20 +136,13 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     known = {key for row in inputs.rows for key, _ in row.variant.values}
     if color_by not in known:
         raise FairflError(f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
-    value_of = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
-    values: list[Hashable] = list(dict.fromkeys(value_of.values()))
+    value_of: dict[Row, Hashable] = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
+    values = list(dict.fromkeys(value_of.values()))
     colors = style.graded(len(values))
     seen: Counter[Hashable] = Counter()
     look_of = {}
     for row in rows:
-        value = value_of[row]
-        at = values.index(value)
-        look_of[row] = {"color": colors[at], "marker": style.marker(at), "linestyle": style.dash(seen[value])}
-        seen[value] += 1
+        at = values.index(value_of[row])
+        look_of[row] = {"color": colors[at], "marker": style.marker(at), "linestyle": style.dash(seen[at])}
+        seen[at] += 1
     return look_of
-
-
-def _curve(axes: Axes, frame: pd.DataFrame, look: dict[str, Any], band: bool) -> None:
-    axes.plot(frame["round"], frame["mean"], linewidth=1.2, **look)
-    if band and frame["seeds"].max() > 1:
-        axes.fill_between(frame["round"], frame["low"], frame["high"], color=look["color"], alpha=0.12, linewidth=0)

@@ -1,7 +1,7 @@
 """Two metrics against each other, one panel per setting and one mark per row: what fairness costs.
 
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
-unless rows have their own. Marks that would hide one another stand around their place. Hollow marks are the paper's
+unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's
 numbers, drawn if nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the
 artifact, in the units that the paper prints. With `front`, marks have no bars, and a step line bounds what some mark is
 at least as good as in both metrics. On it are all than which no other of ours is better in one metric and no worse in
@@ -19,14 +19,12 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
+from fairfl.reporting.frames import panelled, say_hidden
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
-
-Look = dict[str, Any]
 
 
 class Config(Strict):
@@ -48,41 +46,30 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     x, y = (inputs.axis(metric) for metric in (config.x, config.y))
+    units = [inputs.spec.metrics[metric].unit for metric in (config.x, config.y)]
     looks = _looks(inputs, config)
-    names = inputs.panel_titles(config.labels)
-    wide = len(names) > 1 or len(looks) > 6
-    called = labels(inputs.settings, config.labels)
+    legend = dict(looks.values())
+    wide = len(inputs.titles) > 1 or len(legend) > 6
 
     def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
         axes.margins(0.12)
-        panel = setting, called[setting]
-        marks = [mark for row in inputs.rows_in(setting) for mark in _mark(axes, inputs, config, panel, row, looks)]
-        if style.far_apart([mark["y"] for mark in marks], inputs.spec.metrics[config.y].unit):
-            style.log_axis(axes)
-            inputs.remark(f"Logarithmic axis: {y} in", [called[setting]])
-        style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
-        if len(heights := {mark["y"] for mark in marks}) == 1:  # no room for what nobody has
-            axes.set(ylim=(min(heights) - 1, min(heights) + 1), yticks=list(heights))
+        here = [row for row in inputs.rows_in(setting) if row in looks]
+        marks = [mark for row in here for mark in _marks(axes, inputs, config, setting, row, looks[row][1])]
         own = [mark for mark in marks if mark["kind"] == "ours"]
+        if style.far_apart([mark["y"] for mark in marks], units[1]):
+            style.log_axis(axes)
+            inputs.remark(f"Logarithmic axis: {y} in", [inputs.names[setting]])
+        style.within_bounds(axes, *units)
         if config.front and own:
             _front(axes, inputs, config, own)
-        ours = {mark["label"]: (mark["x"], mark["y"]) for mark in own}
-        if style.spread(axes, ours, {mark["label"]: mark["artists"] for mark in own}):
-            inputs.say("Marks of one place stand in a circle around it.")
+        say_hidden(inputs, axes, {mark["label"]: (mark["x"], mark["y"]) for mark in own}, setting)
         return marks
 
-    figure, panels = panelled(names, draw_one, (0.9, 1.9), 2, (x, y), wide)
-    records = [mark for marks in panels for mark in marks]
-    lacking: dict[str, list[str]] = {}
+    figure, panels = panelled(inputs.titles, draw_one, (0.9, 1.9), 2, (x, y), wide)
     for setting, text in config.missing.items():
-        lacking.setdefault(text, []).append(called.get(setting, setting))
-    inputs.remark("Not in the paper's panels", [f"{text} ({', '.join(where)})" for text, where in lacking.items()])
-    titles = inputs.spec.algorithms
-    handles = [
-        style.key(label=kind.label if isinstance(kind, Row) else titles[kind], linestyle="none", **look)
-        for kind, look in looks.items()
-    ]
-    frame = pd.DataFrame(records, columns=[*COLUMNS, *["front"] * config.front])
+        inputs.remark("Not in the paper's panels", [f"{text} ({inputs.names.get(setting, setting)})"])
+    handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
+    frame = pd.DataFrame([mark for marks in panels for mark in marks], columns=[*COLUMNS, *["front"] * config.front])
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
     style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
@@ -107,42 +94,36 @@ def _front(axes: Axes, inputs: Inputs, config: Config, marks: list[dict[str, Any
     )
 
 
-def _kind(row: Row, config: Config) -> str | Row:
-    """What a mark looks like and is called after."""
-    return row.algorithm if config.by == "algorithm" else row
-
-
-def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
-    """Colour and shape by algorithm or row."""
-    own = style.looks(inputs.rows, inputs.spec.algorithms)
-    first = {row.algorithm: row for row in reversed(inputs.rows)}
-    looks: dict[str | Row, Look] = {}
-    for row in inputs.measured():
-        look = own[row if config.by == "row" else first[row.algorithm]]
-        size = 4.2 if len(inputs.rows) > 10 else 5
-        looks[_kind(row, config)] = {"color": look["color"], "marker": look["marker"], "markersize": size}
+def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
+    """What the legend calls a row, with colour and shape: those of its algorithm's first row, or its own."""
+    own, shown = style.looks(inputs.rows, inputs.spec.algorithms), inputs.measured()
+    size = 4.2 if len(inputs.rows) > 10 else 5
+    looks = {}
+    for row in inputs.rows:
+        first = next(other for other in inputs.rows if other.algorithm == row.algorithm)
+        kind, label = (row, row.label) if config.by == "row" else (first, inputs.spec.algorithms[row.algorithm])
+        if row in shown or (config.by == "algorithm" and row.algorithm in {other.algorithm for other in shown}):
+            look = own[kind]
+            looks[row] = label, {"color": look["color"], "marker": look["marker"], "markersize": size}
     return looks
 
 
-def _mark(
-    axes: Axes, inputs: Inputs, config: Config, panel: tuple[str, str], row: Row, looks: dict[str | Row, Look]
+def _marks(
+    axes: Axes, inputs: Inputs, config: Config, setting: str, row: Row, look: style.Look
 ) -> list[dict[str, Any]]:
-    setting, title = panel
-    look = looks.get(_kind(row, config), {})
+    """Our mark and the paper's of a row, drawn where there are such."""
     records = []
     x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
     if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({title})"])
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
     elif x and y:
-        mark = dict(zip(("x", "x_std", "y", "y_std"), (*mean_and_std(x), *mean_and_std(y)), strict=True))
-        mark["seeds"] = y.seeds
-        bars: Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
+        mark = dict(zip(COLUMNS[4:], (*mean_and_std(x), *mean_and_std(y), y.seeds), strict=True))
+        bars: style.Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
         bars = bars if y.seeds > 1 and not config.front else {}
-        drawn = axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
-        artists = drawn.get_children()
-        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label, "artists": artists})
+        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
+        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label})
     paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))
-    if look and paper_x is not None and paper_y is not None:
+    if paper_x is not None and paper_y is not None:
         axes.plot(paper_x, paper_y, **look, **style.HOLLOW, linestyle="none", zorder=2)
         records.append({**row.names(setting), "x": paper_x, "y": paper_y, "kind": "paper"})
     return records

@@ -20,8 +20,8 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
-from fairfl.reporting.plots.metric_curves import titled
+from fairfl.reporting.frames import metric_grid, say_hidden
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -56,22 +56,25 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, inputs.measured())
     at = _places(inputs, config)
     frame = _numbers(inputs, at, list(looks))
-    figure, panels = _panels(inputs, config)
-    titles, names, hidden = inputs.spec.algorithms, labels(inputs.settings, config.labels), []
+    columns: dict[tuple[str, ...], str] = (
+        {tuple(inputs.titles): ""} if config.places else {(s,): title for s, title in inputs.titles.items()}
+    )
+    x_label, swept = config.x_label or symbol(config.key or ""), bool(config.places)
+    figure, panels = metric_grid(inputs, columns, (0.8, 1.6), x_label, turned=swept, sharex=not swept)
+    titles = inputs.spec.algorithms
     for (settings, metric), axes in panels.items():
-        shown_here = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
-        for (algorithm, kind), line in shown_here.groupby(["algorithm", "kind"], sort=True):
-            _line(axes, line.sort_values("x"), looks[algorithm], kind)
-        if shown_here.empty:
+        shown = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)].sort_values("x")
+        if shown.empty:
             style.not_run(axes)
             continue
-        _ticks(axes, [x for (setting, _), x in at.items() if setting in settings], config)
+        lines = {}
+        for (algorithm, kind), line in shown.groupby(["algorithm", "kind"], sort=True):
+            _line(axes, line, looks[algorithm], kind)
+            if kind == "ours":
+                lines[titles[algorithm]] = line["x"], line["mean"]
+        _ticks(axes, {x for (setting, _), x in at.items() if setting in settings}, config)
         style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
-        ours = shown_here[shown_here["kind"] == "ours"].sort_values("x")
-        lines = {titles[name]: (line["x"], line["mean"]) for name, line in ours.groupby("algorithm", sort=True)}
-        where = ", ".join([names[settings[0]]] * (len(settings) < len(names)) + [inputs.axis(metric)])
-        hidden += [f"{together} in {where}" for together in style.over_one_another(axes, lines)]
-    inputs.say_hidden(hidden)
+        say_hidden(inputs, axes, lines, None if swept else settings[0], metric)
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
@@ -86,21 +89,18 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 # -- numbers ----------------------------------------------------------------------------------
 def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
     """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
-    settings = inputs.settings
-    for name in [*settings, *config.places] if config.places else []:
-        if not (name in settings and name in config.places):
-            known = config.places if name in settings else settings
-            raise FairflError(f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}")
+    if unplaced := config.places.keys() ^ set(inputs.settings if config.places else ()):
+        name = min(unplaced)
+        known = config.places if name in inputs.settings else inputs.settings
+        raise FairflError(f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}")
     at: dict[tuple[str, Row], float] = {}
-    taken = set()
-    for setting in settings:
+    for setting in inputs.settings:
         for row in inputs.rows_in(setting):
             x = config.places[setting] if config.places else _value(inputs, config, row)
-            if (setting, row.algorithm, x) in taken:
+            if x in [at.get((setting, other)) for other in inputs.rows if other.algorithm == row.algorithm]:
                 raise FairflError(f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}")
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
-            taken.add((setting, row.algorithm, x))
             at[setting, row] = x
     return at
 
@@ -137,24 +137,11 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
 # -- drawing ----------------------------------------------------------------------------------
 def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
-    looks = style.algorithm_looks(inputs.spec.algorithms)
-    return {
-        name: {"color": color, "marker": shape, "markersize": 4.5, "linestyle": style.dash(dashes)}
-        for name in dict.fromkeys(row.algorithm for row in rows)
-        for color, shape, dashes in [looks[name]]
-    }
-
-
-def _panels(inputs: Inputs, config: Config) -> tuple[Figure, dict[tuple[tuple[str, ...], str], Axes]]:
-    """(settings that it shows, metric) -> panel with its titles."""
-    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
-    if config.places:
-        down, across, columns = 1, len(metrics), {tuple(names): ""}
-    else:
-        down, across, columns = len(metrics), len(names), {(setting,): name for setting, name in names.items()}
-    figure = style.canvas(style.PAGE if across > 1 else style.COLUMN, 0.8 + 1.6 * down)
-    grid = figure.subplots(down, across, squeeze=False, sharex=not config.places)
-    return figure, titled(grid, inputs, columns, config.x_label or symbol(config.key or ""))
+    looks = {}
+    for row in rows:
+        color, shape, dashes = style.algorithm_looks(inputs.spec.algorithms)[row.algorithm]
+        looks[row.algorithm] = {"color": color, "marker": shape, "markersize": 4.5, "linestyle": style.dash(dashes)}
+    return looks
 
 
 def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:
@@ -169,7 +156,7 @@ def _ticks(axes: Axes, places: Iterable[float], config: Config) -> None:
     """All places of the sweep, so that one of five that were run does not look like all there is."""
     if config.log:
         axes.set_xscale("log")
-    ticks = sorted(set(places))
+    ticks = sorted(places)
     axes.dataLim.update_from_data_x(ticks, ignore=False)
     axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())

@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 from pydantic import Field
 from scipy.optimize import minimize_scalar
@@ -26,7 +25,7 @@ from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples, mean_and_std
+from fairfl.reporting.inputs import TRAIN, Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")
@@ -34,11 +33,7 @@ COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "client", "tau", "
 
 Look = dict[str, Any]
 _DARK = "#222222"
-_RUN: Look = {"linewidth": 1.6}
 _PAPER: Look = {**style.HOLLOW, "linewidth": 0.6}
-_START: Look = {"color": style.GREY, "linestyle": style.dash(2), "linewidth": 0.9}
-_LOCAL: Look = {"marker": "x", "markersize": 5, "markeredgewidth": 1.5, "linestyle": "none"}
-_BEST: Look = {"color": _DARK, "marker": "*", "markersize": 7, "linestyle": "none"}
 
 
 class Config(Strict):
@@ -100,15 +95,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     sweep = _sweep(inputs, toy)
     own = style.looks(inputs.rows, inputs.spec.algorithms)
     looks = {row: {**own[row], "linestyle": "-", "markersize": 4.5} for row in rows}
-    color = style.algorithm_looks()["fedeba"][0]
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    _losses_panel(left, toy, x, [toy.start, *runs.values(), *paper.values()])
-    for width, points in (_RUN, runs), (_PAPER, paper):
-        for row, at in points.items():
-            left.plot([at, at], toy.losses(at), zorder=3, **looks[row], **width)
-    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, color)
-    style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 4)
+    _losses_panel(left, toy, x, runs, paper, looks)
+    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks)
+    handles = [handle for axes in (left, right) for handle in axes.get_legend_handles_labels()[0]]
+    style.legend_above(figure, handles, 4)
     frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
     return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))
 
@@ -116,7 +108,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 # -- numbers ----------------------------------------------------------------------------------
 def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
-    samples: Samples = inputs.samples(setting)
+    samples = inputs.samples(setting)
     samples = samples.only(samples.part == TRAIN)
     clients = np.unique(samples.client)
     if len(clients) != 2 or samples.features.shape[1:] != (1,) or samples.labels.ndim != 1:
@@ -131,10 +123,7 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
 
 def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
     """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
-    cell = inputs.cell(setting, row, "parameter_0")
-    if cell is None:
-        raise FairflError(f"{inputs.where}: the results of {row.label} in {setting} have no metric parameter_0")
-    x, _ = mean_and_std(cell)
+    x, _ = mean_and_std(inputs.cell(setting, row, "parameter_0"))
     if not np.isfinite(x):
         inputs.remark("Diverged, not drawn", [row.label])
         return None
@@ -178,45 +167,51 @@ def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, flo
         for row, at in points.items():
             names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters, "tau": _tau(row)}
             marks.append({"kind": kind, **names, "x": at})
-    return pd.concat([*curves, local, pd.DataFrame(marks).assign(gap=lambda frame: toy.gap(frame["x"].to_numpy()))])
+    shown = pd.DataFrame(marks)
+    return pd.concat([*curves, local, shown.assign(gap=toy.gap(shown["x"].to_numpy()))])
 
 
 # -- drawing ----------------------------------------------------------------------------------
-def _losses_panel(axes: Axes, toy: Toy, x: np.ndarray, models: list[float]) -> None:
+def _losses_panel(
+    axes: Axes, toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float], looks: dict[Row, Look]
+) -> None:
     for k, curve in enumerate(toy.losses(x)):
-        color = style.client_color(k, 2)
-        axes.plot(x, curve, color=color)
-        axes.plot(toy.local[k], toy.local_losses[k], color=color, zorder=4, **_LOCAL)
-    axes.axvline(toy.start, zorder=1, **_START)
-    top = max(toy.local_losses.max(), toy.losses(models).max())
+        axes.plot(x, curve, color=style.client_color(k, 2), label=f"$F_{k + 1}$, loss of client {k + 1}")
+    start: Look = {"color": style.GREY, "linestyle": style.dash(2), "linewidth": 0.9, "zorder": 1}
+    axes.axvline(toy.start, label=f"start, gap {toy.gap(toy.start):.2f}", **start)
+    cross: Look = {"color": _DARK, "markersize": 5, "markeredgewidth": 1.5, "zorder": 4}
+    axes.plot(toy.local, toy.local_losses, "x", label="after each client's step", **cross)
+    for row, at in runs.items():
+        label = f"{row.label}: gap {toy.gap(at):.2f}"
+        axes.plot([at, at], toy.losses(at), zorder=3, label=label, linewidth=1.6, **looks[row])
+    for number, (row, at) in enumerate(paper.items()):
+        look = looks[row] | style.HOLLOW | {"linewidth": 0.6, "label": "" if number else "the paper's"}
+        axes.plot([at, at], toy.losses(at), zorder=3, **look)
+    top = max(toy.local_losses.max(), *(toy.losses(at).max() for at in (toy.start, *runs.values(), *paper.values())))
     axes.set(xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top))
 
 
-def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look], color: str) -> None:
+def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look]) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
-    axes.plot(line["tau"], line["gap"], color=color)
-    axes.plot(best["tau"], best["gap"], zorder=4, clip_on=False, **_BEST)
+    axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])
+    label = f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}"
+    axes.plot(best["tau"], best["gap"], "*", color=_DARK, markersize=7, label=label, zorder=4, clip_on=False)
     for number, (row, gap) in enumerate(gaps.items()):
+        color = looks[row]["color"]
         if tau := _tau(row):
             axes.plot(tau, gap, zorder=3, **looks[row])
         else:
-            axes.axhline(gap, color=looks[row]["color"], linestyle=style.dash(1 + number % 3), linewidth=1)
-            across = axes.get_yaxis_transform()
-            axes.text(1, gap, row.title, color=looks[row]["color"], transform=across, ha="right", va="bottom")
+            axes.axhline(gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
+            style.write(
+                axes,
+                row.title,
+                (1, gap),
+                (0, 0),
+                color=color,
+                ha="right",
+                va="bottom",
+                xycoords=axes.get_yaxis_transform(),
+            )
     axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_ylim(bottom=0)
-
-
-def _keys(toy: Toy, sweep: pd.DataFrame, runs: dict[Row, float], looks: dict[Row, Look], paper: bool) -> list[Line2D]:
-    """Clients, what both panels mark, and the algorithms with their numbers."""
-    best = sweep.iloc[-1]
-    keys = [style.key(style.client_color(k, 2), f"$F_{k + 1}$, loss of client {k + 1}") for k in range(2)]
-    keys.append(style.key(label=f"start, gap {toy.gap(toy.start):.2f}", **_START))
-    keys.append(style.key(_DARK, "after each client's step", **_LOCAL))
-    keys.append(style.key(label=f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}", **_BEST))
-    if paper:
-        keys.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
-    for row, x in runs.items():
-        keys.append(style.key(label=f"{row.label}: gap {toy.gap(x):.2f}", **looks[row], **_RUN))
-    return keys

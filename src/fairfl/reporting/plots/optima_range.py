@@ -9,8 +9,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, labels, mean_and_std
-from fairfl.runtime.errors import FairflError
+from fairfl.reporting.inputs import Inputs, mean_and_std
 
 NEEDS = ("tidy",)
 COLUMNS = ("setting", "label", "metric", "kind", "seed", "value")
@@ -27,38 +26,30 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
-    names = labels(inputs.settings, config.labels)
     figure = style.canvas(style.COLUMN, 2.5)
     axes = figure.add_subplot()
-    series = ((config.low, style.RED, "v"), (config.high, style.BLUE, "^"))
+    series = {config.low: (style.RED, "v", "min over clients"), config.high: (style.BLUE, "^", "max over clients")}
     records = []
-    for at, (setting, name) in enumerate(names.items()):
+    for at, (setting, name) in enumerate(inputs.names.items()):
         means = []
-        for metric, color, shape in series:
+        for metric, (color, shape, _) in series.items():
             cell = next(filter(None, (inputs.cell(setting, row, metric) for row in rows)), None)
             if cell is None:
                 inputs.remark("No value", [f"{metric} in {name}"])
                 continue
-            values = list(cell.by_seed.values())
             means.append(mean_and_std(cell)[0])
-            axes.scatter([at + 0.09] * len(values), values, s=10, color=color, alpha=0.55, linewidths=0, zorder=3)
-            axes.scatter([at], means[-1:], s=42, color=color, marker=shape, zorder=4, linewidths=0)
+            axes.plot([at + 0.09] * cell.seeds, [*cell.by_seed.values()], "o", color=color, alpha=0.55, markersize=3)
+            axes.plot(at, means[-1], shape, color=color, markersize=6.5, zorder=4)
             common = {"setting": setting, "label": name, "metric": metric}
-            records += [
-                {**common, "kind": "seed", "seed": seed, "value": value} for seed, value in cell.by_seed.items()
-            ]
+            records += [{**common, "kind": "seed", "seed": s, "value": value} for s, value in cell.by_seed.items()]
             records.append({**common, "kind": "mean", "value": means[-1]})
-        if len(means) == 2:
-            axes.plot([at, at], means, color="#bbbbbb", linewidth=3, solid_capstyle="round", zorder=2)
-    if not records:
-        raise FairflError(f"{inputs.where}: no value of {config.low} or {config.high}")
-    axes.set_xticks(range(len(names)), list(names.values()))
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
+        axes.plot([at] * len(means), means, color="#bbbbbb", linewidth=3, solid_capstyle="round", zorder=1)
+    axes.set_xticks(range(len(inputs.names)), list(inputs.names.values()))
+    axes.set(xlim=(-0.5, len(inputs.names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
     axes.grid(axis="x", visible=False)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     handles = [
-        style.key(color, name, marker=shape, linestyle="none", markersize=5.5)
-        for (_, color, shape), name in zip(series, ("min over clients", "max over clients"), strict=True)
+        style.key(color, name, marker=shape, linestyle="none", markersize=5.5) for color, shape, name in series.values()
     ]
     handles.append(style.key(style.GREY, "single seed", marker="o", linestyle="none", markersize=3, alpha=0.7))
     style.legend_above(figure, handles)

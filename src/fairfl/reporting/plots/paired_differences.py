@@ -7,17 +7,14 @@ diverged is not drawn. With Holm's correction, marks are filled whose p over all
 """
 
 import math
-from collections.abc import Sequence
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import DISTINCT, Strict
-from fairfl.experiments.variant import selected_by
 from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
@@ -25,6 +22,7 @@ from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.ranked import split
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
@@ -32,9 +30,6 @@ COLUMNS = (
     "setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit",
     "difference", "low", "high", "p", "seeds",
 )  # fmt: skip
-
-
-_MARK = "_mark"  # legends leave out what begins so
 
 
 class Config(Strict):
@@ -50,10 +45,8 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    rows, wanted = inputs.measured(), {selected_by(text) for text in config.of}
-    own = [row for row in rows if wanted & {row.algorithm, row.variant}]
-    others = [row for row in rows if row not in own]
-    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
+    others, own = split(inputs, config.of)
+    metrics, names = inputs.spec.artifact.columns, inputs.titles
     figure = style.canvas(style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))))
     grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
@@ -66,17 +59,17 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         named_lines(along[0], [f"– {row.label}" for row in others])
         if len(names) > 1:
             along[0].set_title(title)
+    drawn = pd.concat(frames, ignore_index=True)
     better = own[0].label if len(own) == 1 else "the first"
-    if any([_within(column) for column in grid.T]):
-        inputs.say("Intervals that leave a panel are cut.")
     for axes, metric in zip(grid[-1], metrics, strict=True):
+        if _cut(axes, drawn["difference"][drawn["metric"] == metric]):
+            inputs.say("Intervals that leave a panel are cut.")
         described = inputs.spec.metrics[metric]
         unit = unit_words(_unit(described.unit))
         side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[described.direction]
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + side)
     keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
     style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
-    drawn = pd.concat(frames, ignore_index=True)
     if drawn["low"].notna().any():
         inputs.say(
             f"Mark: mean difference over {seeds_text(drawn['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."
@@ -88,14 +81,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, drawn
 
 
-def _within(column: Sequence[Axes]) -> bool:
+def _cut(axes: Axes, differences: pd.Series) -> bool:
     """Limits by the marks of panels that share them, not by intervals many times as wide; True if some are cut."""
-    marks = [np.abs(line.get_xdata()).max() for axes in column for line in axes.lines if line.get_label() == _MARK]
-    reach = 2.5 * max(map(float, marks), default=0.0)
-    low, high = column[0].get_xlim()
-    if not reach or (-reach <= low and high <= reach):
+    reach, (low, high) = 2.5 * differences.abs().max(), axes.get_xlim()
+    if not reach > 0 or (-reach <= low and high <= reach):
         return False
-    column[0].set_xlim(max(low, -reach), min(high, reach))
+    axes.set_xlim(max(low, -reach), min(high, reach))
     return True
 
 
@@ -137,7 +128,7 @@ def _panel(
             mark = {"color": look["color"], "fmt": look["marker"], "markersize": 3.2, "elinewidth": 1.0, "capsize": 1.5}
             if corrected and not frame["p_holm"][number] < 0.05:
                 mark["markerfacecolor"] = "white"
-            axes.errorbar([one.difference], [height], xerr=bar, **mark).lines[0].set_label(_MARK)
+            axes.errorbar(one.difference, height, xerr=bar, **mark)
     if not records:
         style.not_run(axes)
     style.zero_line(axes, vertical=True)

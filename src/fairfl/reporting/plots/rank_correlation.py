@@ -31,25 +31,23 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     inputs.measured()
     metrics = inputs.spec.artifact.columns
-    frame = pd.DataFrame(
-        [
-            (setting, one, other, *_tau(numbers, one, other))
-            for setting in inputs.settings
-            for numbers in [_numbers(inputs, setting, config.labels.get(setting, setting))]
-            for one, other in combinations(metrics, 2)
-        ],
-        columns=list(COLUMNS),
-    )
-    found = frame.groupby(["metric", "other"])["tau"]
-    mean, smallest = found.mean(), found.min()
+    records = []
+    for setting in inputs.settings:
+        numbers = _numbers(inputs, setting)
+        found = numbers.notna()
+        for one, other in combinations(metrics, 2):
+            tau = numbers[one].corr(numbers[other], method="kendall", min_periods=3)
+            records.append((setting, one, other, tau, (found[one] & found[other]).sum()))
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    by_pair = frame.groupby(["metric", "other"])["tau"]
+    mean, smallest = by_pair.mean(), by_pair.min()
     if mean.isna().all():
         raise NoRunsError("Not run at this scale.")
     taus = np.full((len(metrics), len(metrics)), np.nan)
-    for across, down in combinations(range(len(metrics)), 2):
-        pair = metrics[across], metrics[down]
+    for pair in combinations(metrics, 2):
+        across, down = map(metrics.index, pair)
         taus[down, across], taus[across, down] = mean[pair], smallest[pair]
-    wide = len(metrics) > 7
-    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 0.3 * len(metrics))
+    figure = style.canvas(style.PAGE if len(metrics) > 7 else style.COLUMN, 0.9 + 0.3 * len(metrics))
     axes = figure.subplots()
     names = [inputs.spec.metrics[metric].name for metric in metrics]
 
@@ -64,23 +62,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, frame
 
 
-def _numbers(inputs: Inputs, setting: str, title: str) -> pd.DataFrame:
+def _numbers(inputs: Inputs, setting: str) -> pd.DataFrame:
     """Mean over seeds of each row (lines) by each metric (columns), more is better; NaN where there is none."""
     lines = []
     for row in inputs.rows_in(setting):
         had = inputs.spec.artifact.columns_for(row.algorithm, setting)
         cells = {metric: inputs.cell(setting, row, metric) for metric in had}
         lost = any(cell and cell.diverged for cell in cells.values())
-        inputs.remark("Diverged, left out", [f"{row.label} ({title})"] * lost)
-        down = {metric: -1 if inputs.spec.metrics[metric].direction == "down" else 1 for metric in had}
-        lines.append({metric: down[metric] * mean_and_std(cell)[0] for metric, cell in cells.items()})
+        inputs.remark("Diverged, left out", [f"{row.label} ({inputs.names[setting]})"] * lost)
+        signs = {metric: -1 if inputs.spec.metrics[metric].direction == "down" else 1 for metric in had}
+        lines.append({metric: signs[metric] * mean_and_std(cell)[0] for metric, cell in cells.items()})
     return pd.DataFrame(lines, columns=inputs.spec.artifact.columns, dtype=float)
-
-
-def _tau(numbers: pd.DataFrame, one: str, other: str) -> tuple[float, int]:
-    """Tau-b of two metrics and the number of rows that have both."""
-    from scipy import stats  # here: it takes half a second
-
-    both = numbers[[one, other]].dropna()
-    tau = stats.kendalltau(both[one], both[other]).statistic if len(both) > 2 else np.nan
-    return float(tau), len(both)

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, Samples, mean_and_std
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.plots.client_scatter import class_keys, scatter
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
@@ -28,8 +29,8 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     samples = inputs.plane(setting)
-    rows = inputs.measured(setting)
-    clients = int(samples.client.max()) + 1
+    rows = inputs.measured()
+    clients = int(samples["client"].max()) + 1
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
 
     figure = style.canvas(style.PAGE, 2.9)
@@ -37,48 +38,20 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     plane = figure.add_subplot(grid[:, 0])
     bars = [figure.add_subplot(grid[n, 1]) for n in range(2)]
 
-    records = _samples(plane, setting, samples, clients)
-    frame(plane, samples.features, 0.08)
+    data = scatter(plane, samples, 0.08, samples).assign(panel="data", setting=setting)
     plane.set(xlabel="feature 1", ylabel="feature 2")
-    lines, seeds = _lines(plane, inputs, setting, rows, looks)
-    records += lines
+    records, seeds = _lines(plane, inputs, setting, rows, looks)
     for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
         records += _bars(axes, inputs, setting, rows, looks, family, clients)
         axes.set_ylabel(title)
     bars[0].tick_params(labelbottom=False)
     handles = [style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows]
-    classes = np.unique(samples.labels)
-    handles += style.client_keys(clients, lines=False)
-    handles += [
-        style.key("#555555", f"class {label}", marker=style.marker(n), linestyle="none", markerfacecolor="none")
-        for n, label in enumerate(classes)
-    ]
+    handles += [*style.client_keys(clients, lines=False), *class_keys(samples)]
     style.legend_above(figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2)
-    drawn = pd.DataFrame(records, columns=list(COLUMNS))
+    drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=list(COLUMNS))
     bars_are = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}" if drawn["seeds"].max() > 1 else "1 seed"
     inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}.")
     return figure, drawn
-
-
-def _samples(axes: Axes, setting: str, samples: Samples, clients: int) -> list[dict[str, Any]]:
-    records = []
-    for client in range(clients):
-        for number, label in enumerate(np.unique(samples.labels)):
-            x, y = samples.features[(samples.client == client) & (samples.labels == label)].T
-            axes.scatter(
-                x, y, s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
-                color=style.client_color(client, clients),
-            )  # fmt: skip
-            common = {"panel": "data", "setting": setting, "client": client, "class": label}
-            records += [{**common, "x": at[0], "y": at[1]} for at in zip(x.tolist(), y.tolist(), strict=True)]
-    return records
-
-
-def frame(axes: Axes, points: np.ndarray, margin: float) -> None:
-    """Limits around points [n, 2], with room around them as a share of their range."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = margin * np.maximum(high - low, 1e-9)
-    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
 
 
 def _lines(
@@ -108,11 +81,7 @@ def line_in_frame(theta: np.ndarray, across: tuple[float, float], up: tuple[floa
     if theta.shape not in ((2,), (3,)):
         raise FairflError(f"a separator needs a model with parameters (w1, w2, b), this one has {theta.size}")
     w1, w2, b = (*theta.astype(float), 0.0)[:3]
-    points = []
-    if w2:
-        points += [(x, -(w1 * x + b) / w2) for x in across]
-    if w1:
-        points += [(-(w2 * y + b) / w1, y) for y in up]
+    points = [(x, -(w1 * x + b) / w2) for x in across if w2] + [(-(w2 * y + b) / w1, y) for y in up if w1]
     slack = 1e-9 * (abs(across[1] - across[0]) + abs(up[1] - up[0]))
     inside = [
         (x, y) for x, y in points if across[0] - slack <= x <= across[1] + slack and up[0] - slack <= y <= up[1] + slack
@@ -127,16 +96,12 @@ def _bars(
     width = 0.8 / len(rows)
     for number, row in enumerate(rows):
         for client in range(clients):
-            cell = inputs.cell(setting, row, f"{family}_client_{client}")
-            if cell is None:
-                continue
-            mean, std = mean_and_std(cell)
-            at = client + (number - (len(rows) - 1) / 2) * width
-            axes.bar(at, mean, width * 0.92, color=looks[row]["color"], zorder=2)
-            if cell.seeds > 1:
-                axes.errorbar(at, mean, std, color="#222222", linewidth=0.8, capsize=1.8, capthick=0.8)
-            numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
-            records.append({**row.names(setting), "panel": family, **numbers})
+            if cell := inputs.cell(setting, row, f"{family}_client_{client}"):
+                mean, std = mean_and_std(cell)
+                at, bar = client + (number - (len(rows) - 1) / 2) * width, std if cell.seeds > 1 else None
+                axes.bar(at, mean, width * 0.92, yerr=bar, capsize=1.8, color=looks[row]["color"], zorder=2)
+                numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
+                records.append({**row.names(setting), "panel": family, **numbers})
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])
     axes.grid(axis="x", visible=False)
     axes.axhline(0, color="#333333", linewidth=0.7)

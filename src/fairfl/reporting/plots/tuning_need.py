@@ -54,7 +54,6 @@ class Trials(result_files.ResultFile):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    names = inputs.panel_titles(config.labels)
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     grey: style.Look = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
     if config.highlight:
@@ -64,13 +63,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         return _panel(axes, inputs, config, setting, looks)
 
-    figure, frames = panelled(names, draw_one, (0.9, 1.5), 2, ("trials", ""))
+    figure, frames = panelled(inputs.titles, draw_one, (0.9, 1.5), 2, ("trials", ""))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn.empty:
         raise NoRunsError("Not run at this scale.")
     handles = [style.key(label=row.label, **look) for row, look in looks.items() if look is not grey]
     others = [style.key(label="others", **grey)] * (len(handles) < len(looks))
-    style.legend_above(figure, handles + others, 5 if len(names) > 1 else 2)
+    style.legend_above(figure, handles + others, 5 if len(inputs.titles) > 1 else 2)
     inputs.say("Line: the score on validation data that the best of n trials is expected to have.")
     return figure, drawn
 
@@ -95,8 +94,7 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
         axes.set_ylabel(config.y_labels.get(one.metric) or inputs.axis(one.metric))
         sign, worst = (1, min(scores)) if one.direction == "up" else (-1, max(scores))
         if diverged := sum(point.value is None for point in one.points):
-            where = config.labels.get(setting, setting)
-            inputs.remark("Trials that diverged", [f"{diverged} of {row.label} ({where})"])
+            inputs.remark("Trials that diverged", [f"{diverged} of {row.label} ({inputs.names[setting]})"])
         measured = UNITS[one.metric]  # losses, nats or squared errors, are shown as they are
         scale = sign if measured == "nats" else sign * factor(measured, inputs.spec.metrics[one.metric].unit)
         best = expected_best([sign * (worst if point.value is None else point.value) for point in one.points])

@@ -5,8 +5,6 @@ seed) over contours of the mean over clients of the training loss (nats) in that
 final value for FedAvg, or for the first row if FedAvg is not among them.
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,7 +13,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, Samples
+from fairfl.reporting.inputs import Inputs, NoRunsError, Row
 from fairfl.reporting.plots.client_curves import curves, over_seeds
 from fairfl.runtime.errors import FairflError
 
@@ -42,7 +40,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = inputs.trained(rounds)
     samples = inputs.plane(setting)
-    clients = int(samples.client.max()) + 1
+    clients = int(samples["client"].max()) + 1
     across = min(2, len(rows))
     figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * -(-len(rows) // across)))
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.05))[0]
@@ -59,14 +57,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     left.supxlabel("round", fontsize=7.5)
     left.supylabel("training loss (nats)", fontsize=7.5)
     left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
-    plane = right.subplots()
-    frames.append(pd.DataFrame(_plane(figure, plane, inputs, setting, rows, samples)))
+    frames += _plane(right.subplots(), inputs, setting, rows, samples)
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
 
 
-def _plane(
-    figure: Figure, axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: Samples
-) -> list[dict[str, Any]]:
+def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: pd.DataFrame) -> list[pd.DataFrame]:
     paths = _paths(inputs, setting, rows)
     reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
     final = paths[reference][1][-1]
@@ -79,29 +74,23 @@ def _plane(
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     for number, (row, (_, theta)) in enumerate(paths.items()):
-        style_of: dict[str, Any] = {"color": looks[row]["color"], "zorder": 3}
-        line = style.sparse(number, len(paths), looks[row])
-        axes.plot(*theta[:, :2].T, linewidth=1.6, label=row.label, zorder=3, **line)
-        axes.scatter(theta[0, 0], theta[0, 1], s=16, facecolors="white", edgecolors="#333333", zorder=4, linewidths=0.9)
-        axes.scatter(
-            theta[-1, 0], theta[-1, 1], s=55, marker="*", edgecolors="white", linewidths=0.5, **style_of | {"zorder": 5}
-        )
+        line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
+        axes.plot(*theta[:, :2].T, label=row.label, **line)
+        axes.plot(*theta[0, :2], "o", color="#333333", markerfacecolor="white", markersize=4, zorder=4)
+        axes.plot(*theta[-1, :2], "*", color=looks[row]["color"], markersize=9, markeredgecolor="white", zorder=5)
     handles, _ = axes.get_legend_handles_labels()
     handles.append(style.key("#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4))
     handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
     axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
     axes.set(xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})", ylabel="$w_2$")
     axes.grid(visible=False)
-    records = [
-        {**row.names(setting), "panel": "path", "round": int(at), "w1": float(point[0]), "w2": float(point[1])}
+    frames = [
+        pd.DataFrame({"round": when, "w1": theta[:, 0], "w2": theta[:, 1]}).assign(panel="path", **row.names(setting))
         for row, (when, theta) in paths.items()
-        for at, point in zip(when, theta, strict=True)
     ]
-    return records + [
-        {"setting": setting, "panel": "contour", "w1": float(w1), "w2": float(w2), "loss": float(losses[i, j])}
-        for i, w1 in enumerate(grid[0])
-        for j, w2 in enumerate(grid[1])
-    ]
+    w1, w2 = np.meshgrid(*grid, indexing="ij")
+    contour = pd.DataFrame({"w1": w1.ravel(), "w2": w2.ravel(), "loss": losses.ravel()})
+    return [*frames, contour.assign(setting=setting, panel="contour")]
 
 
 def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.ndarray, np.ndarray]]:
@@ -113,20 +102,18 @@ def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.
             inputs.remark("No path kept", [row.label])
             continue
         seed, tensors = model
-        if "path" not in tensors:
-            raise FairflError(f"{inputs.where}: the model of {row.label} has no path. Try: keep: path in {setting}")
         theta = tensors["path"].astype(float)
         if theta.shape[1] not in (2, 3):
             raise FairflError(f"{inputs.where}: {setting} has {theta.shape[1]} parameters. Expected w1, w2 and b")
         good = np.isfinite(theta).all(axis=1)
-        end = len(theta) if good.all() else int(np.argmin(good))
+        end = int(np.argmin([*good, False]))
         if end < len(theta):
             inputs.remark("Diverged, path cut", [row.label])
         if end:
             paths[row] = (tensors["path_rounds"][:end], theta[:end])
         inputs.say(f"Paths: seed {seed}.")
     if not paths:
-        raise FairflError(f"{inputs.where}: no row has a path in {setting}")
+        raise NoRunsError("No run kept its path.")
     return paths
 
 
@@ -139,18 +126,18 @@ def _grid(paths: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return w1, w2
 
 
-def mean_loss(samples: Samples, w1: np.ndarray, w2: np.ndarray, bias: float) -> np.ndarray:
+def mean_loss(samples: pd.DataFrame, w1: np.ndarray, w2: np.ndarray, bias: float) -> np.ndarray:
     """Mean over clients of the mean logistic loss (nats) [len(w1), len(w2)]; every client counts alike.
 
     Raises FairflError unless the samples have two classes.
     """
-    classes = np.unique(samples.labels)
+    classes = np.unique(samples["class"])
     if len(classes) != 2:
         raise FairflError(f"contours of the logistic loss need two classes, there are {len(classes)}")
-    sign = np.where(samples.labels == classes[1], 1.0, -1.0)
-    _, owner, counts = np.unique(samples.client, return_inverse=True, return_counts=True)
+    sign = np.where(samples["class"] == classes[1], 1.0, -1.0)
+    _, owner, counts = np.unique(samples["client"], return_inverse=True, return_counts=True)
     weight = 1.0 / (len(counts) * counts[owner])
-    x, y = samples.features.astype(float).T
+    x, y = samples[["x", "y"]].to_numpy(float).T
     losses = np.empty((len(w1), len(w2)))
     for i, first in enumerate(w1):  # one line of the grid at a time keeps memory at samples x grid
         margins = sign[:, None] * (first * x[:, None] + y[:, None] * w2[None, :] + bias)

@@ -18,7 +18,7 @@ from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.grid import Place, grids_of, title
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, units
 from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
@@ -86,11 +86,10 @@ def _with_members(inputs: Inputs) -> ArtifactSpec:
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
-    inputs.require(spec.artifact.needs)
     inputs.spec = spec = _with_members(inputs)
     artifact, metrics = spec.artifact, spec.metrics
     config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
-    names = {setting: name.replace(BAR, " ") for setting, name in labels(inputs.settings, config.labels).items()}
+    names = {setting: name.replace(BAR, " ") for setting, name in inputs.names.items()}
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
     if "timed" in artifact.origins:
