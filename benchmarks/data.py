@@ -1,6 +1,5 @@
 """The samples: written once by the driver, read by every worker. Client k owns rows k*n : (k+1)*n."""
 
-import gzip
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ def _generated(shape: tuple[int, ...], rows: int) -> tuple[np.ndarray, np.ndarra
 
 def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
     """Training images [60000, 1, 28, 28] and labels from the first folder that has them; None if nobody has."""
-    from fairfl.data.formats import archives, mnist_files
+    from fairfl.data.formats import mnist_files
     from fairfl.runtime.errors import FairflError
 
     for place in [folder] if folder else _places():
@@ -49,9 +48,8 @@ def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
         if not (images.is_file() and labels.is_file()):
             continue
         try:
-            with gzip.open(images) as pixels, gzip.open(labels) as targets:
-                return mnist_files.read_idx(pixels)[:, None], mnist_files.read_idx(targets).astype(np.int64)
-        except archives.DAMAGE as error:
+            return mnist_files.read_idx(images)[:, None], mnist_files.read_idx(labels).astype(np.int64)
+        except Exception as error:  # a damaged file may raise nearly anything
             print(f"not used: {place}: damaged ({error})", file=sys.stderr)
     if folder:
         raise FairflError(f"--mnist {folder}: train-images-idx3-ubyte.gz and its labels are not there (or damaged)")

@@ -51,6 +51,6 @@ def any_checksum(monkeypatch):
     real = checks._problem
 
     def without(path, file, *rest):
-        return real(path, replace(file, sha256=(), md5=None, why_no_sha256="generated for a test"), *rest)
+        return real(path, replace(file, sha256=(), md5=None), *rest)
 
     monkeypatch.setattr(checks, "_problem", without)

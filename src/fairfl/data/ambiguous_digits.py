@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fairfl.data import digits, mnist
+from fairfl.data import digits
 from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.mnist import FILES
 from fairfl.experiments.base import Strict
 
 CLASSES = 10
-PER_SEED = False
 
 _NAME = "ambiguous_digits"
 # MNIST is standardised as in DirtyMNIST; the 8x8 digits are only scaled to 0..1.
@@ -43,7 +43,7 @@ class Config(Strict):
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """None for base "digits"; the MNIST training files (in folder ``mnist``) for "mnist"."""
-    return mnist.files(mnist.Config(part="train")) if options.base == "mnist" else ()
+    return FILES.of("train") if options.base == "mnist" else ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -57,7 +57,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError, DataError: a file of the base is missing, damaged or not as expected.
     """
     base = options.base
-    clean, labels = mnist.read(raw, "train") if base == "mnist" else digits.read()
+    clean, labels = FILES.read(raw, "train")[:2] if base == "mnist" else digits.read()
     blends, blend_labels = _blend(clean, labels, options)
     count, rows = options.images, options.labels_per_image
     source = (

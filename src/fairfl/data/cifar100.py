@@ -4,20 +4,17 @@ Two forms are read, as of CIFAR-10: the archive as published, and one of JPEG fi
 (original images and parts, but lossy). The second is asked for when nobody has the first, and the ``source`` says so.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from fairfl.data.checks import present, usable
-from fairfl.data.formats import cifar_batches, pictures
+from fairfl.data.checks import Forms
+from fairfl.data.formats import cifar_batches
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 
-CLASSES = 100
-PER_SEED = False
 _SUPERCLASSES = (
     "beaver dolphin otter seal whale",
     "aquarium_fish flatfish ray shark trout",
@@ -42,20 +39,18 @@ _SUPERCLASSES = (
 )
 """Fine classes of the coarse labels 0 to 19 (https://www.cs.toronto.edu/~kriz/cifar.html), and so all of them."""
 _COARSE = {name: label for label, names in enumerate(_SUPERCLASSES) for name in names.split()}
-_PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
-_JPEG = RemoteFile(
-    "cifar100_jpeg.tar.xz",
-    (),
-    sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",),
+_FORMS = Forms(
+    "cifar100",
+    pickle=RemoteFile(
+        "cifar-100-python.tar.gz",
+        ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
+        sha256=("85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",),
+        magic="gzip",
+    ),
+    jpeg=RemoteFile(
+        "cifar100_jpeg.tar.xz", sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",)
+    ),
 )
-_PICKLE = RemoteFile(
-    "cifar-100-python.tar.gz",
-    ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
-    sha256=("85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",),
-    magic="gzip",
-    max_bytes=256 * 2**20,
-)
-_FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _JPEG}
 
 
 class Config(Strict):
@@ -68,30 +63,21 @@ class Config(Strict):
     )
 
 
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The one archive that holds both parts."""
-    return (_FORMS[options.form],)
+files = _FORMS.files
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first.
 
-    The fine labels are numbered by the alphabet. Rows of the published archive are in published
-    order, rows of the JPEG archive in the order of part, class and file number.
+    The fine labels are numbered by the alphabet.
 
     Raises:
         SourceError: the archive is missing or damaged.
-        DataError: Pillow, which JPEG files need, is not installed.
     """
-    file = present(raw, _FORMS[options.form], "cifar100")
-    path, parts = usable(raw, file, "cifar100"), _PARTS[options.part]
-    if file.name == _JPEG.name:
-        origin, (images, labels) = "JPEG-compressed copy, lossy", pictures.jpeg_folders(path, parts, 32)
-        if options.labels == "coarse":
-            labels = np.array([_COARSE[name] for name in sorted(_COARSE)])[labels]
-    else:
-        batches = [f"cifar-100-python/{part}" for part in parts]
-        origin, (images, labels) = "as published", cifar_batches.read(path, batches, f"{options.labels}_labels")
-    count = CLASSES if options.labels == "fine" else len(_SUPERCLASSES)
+    batches = {part: [f"cifar-100-python/{part}"] for part in ("train", "test")}
+    images, labels, origin = cifar_batches.read(_FORMS, raw, options, batches, "fine_labels")
+    classes = sorted(_COARSE)
+    if options.labels == "coarse":
+        labels, classes = np.array([_COARSE[name] for name in classes])[labels], list(_SUPERCLASSES)
     source = f"CIFAR-100, part {options.part}, {options.labels} labels, {origin}"
-    return assemble("cifar100", count, source, images, labels)
+    return assemble("cifar100", len(classes), source, images, labels)

@@ -1,13 +1,12 @@
 """Some classes of a data set only: the option ``classes`` of data sets that offer it."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
 import numpy as np
 
 
-def keep(images: np.ndarray, labels: np.ndarray, classes: list[int], total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of these classes in the order of the data, with the classes' positions as labels."""
-    position = np.full(total, -1)
-    position[classes] = np.arange(len(classes))
-    kept = position[labels] >= 0
-    return images[kept], position[labels[kept]]
+def keep(labels: np.ndarray, classes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows [N] are of these classes, bool, and the labels of those rows: the classes' positions."""
+    own = labels[:, None] == np.array(classes)
+    kept = own.any(axis=1)
+    return kept, own[kept].argmax(axis=1)

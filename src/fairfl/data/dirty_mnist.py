@@ -16,29 +16,20 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fairfl.data import mnist
 from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.mnist import FILES
 from fairfl.experiments.base import Strict
-from fairfl.runtime.errors import DataError
 
-CLASSES = 10
-PER_SEED = False
+_NAME = "dirty_mnist"
 _TRAIN_ROWS = 60_000
 _MEAN, _STD = 0.1307, 0.3081
 _NOISE_SEED = 0
 _CHUNK_ROWS = 8192
 _BASE = "https://github.com/BlackHC/ddu_dirty_mnist/releases/download/data-v1.0.0/"
-_SAMPLES, _LABELS = (
-    RemoteFile(
-        name,
-        (_BASE + name,),
-        md5=md5,
-        magic="torch",
-        why_no_sha256="upstream publishes md5 only",
-        folder="dirty_mnist",
-        max_bytes=512 * 2**20,
-    )
+# Upstream publishes md5 only. It vouches for the files, so their contents are not checked again.
+_AMBIGUOUS = tuple(
+    RemoteFile(name, (_BASE + name,), md5=md5, magic="torch", folder=_NAME)
     for name, md5 in (
         ("amnist_samples.pt", "4f7865093b1d28e34019847fab917722"),
         ("amnist_labels.pt", "3bfc055a9f91a76d8d493e8b898c3c95"),
@@ -55,7 +46,7 @@ class Config(Strict):
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The MNIST files of the part (in folder ``mnist``) and the two ambiguous files."""
-    return (*mnist.files(mnist.Config(part=options.part)), _SAMPLES, _LABELS)
+    return FILES.of(options.part) + _AMBIGUOUS
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -65,27 +56,29 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     groups of ten rows that share an image and differ in label (and in noise).
 
     Raises:
-        SourceError, DataError: a file is missing, damaged or not as expected.
+        SourceError: a file is missing or damaged.
     """
     part, noise_std = options.part, options.noise_std
-    clean, clean_labels = mnist.read(raw, part)
-    ambiguous, ambiguous_labels, image_ids = _read_ambiguous(raw, part)
+    clean, clean_labels, _ = FILES.read(raw, part)
+    # float [n, 1, 28, 28] in 0..1, and [n, 10]
+    samples, labels = (_load(usable(raw, file, _NAME)) for file in _AMBIGUOUS)
+    rows = {"train": slice(_TRAIN_ROWS), "test": slice(_TRAIN_ROWS, None), "all": slice(None)}[part]
+    image_ids = np.repeat(np.arange(len(samples)), labels.shape[1])[rows]
     rng = np.random.default_rng(_NOISE_SEED)
     sd = noise_std * _STD
     every = np.arange(len(clean))
     inputs = np.concatenate(
         [
             _noisy_rows(clean, every, 255.0, sd, rng),
-            _noisy_rows(ambiguous, image_ids, 1.0, sd, rng),
+            _noisy_rows(samples[:, 0], image_ids, 1.0, sd, rng),
         ]
     )
-    source = f"DirtyMNIST, part {part}, noise {noise_std} of a standardised image, drawn once"
     return assemble(
-        "dirty_mnist",
-        CLASSES,
-        source,
+        _NAME,
+        10,
+        f"DirtyMNIST, part {part}, noise {noise_std} of a standardised image, drawn once",
         inputs[:, None],
-        np.concatenate([clean_labels, ambiguous_labels]),
+        np.concatenate([clean_labels, labels.reshape(-1)[rows].astype(np.int64)]),
         groups=np.concatenate([every, len(clean) + image_ids]),
         ambiguous=np.repeat([0, 1], [len(clean), len(image_ids)]),
         mean=_MEAN,
@@ -93,41 +86,11 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     )
 
 
-def _read_ambiguous(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct images float32 [n, 28, 28] in 0..1, and per row its label and its image's index."""
-    samples = _load(usable(raw, _SAMPLES, "dirty_mnist"))
-    labels = _load(usable(raw, _LABELS, "dirty_mnist"))
-    if samples.ndim != 4 or samples.shape[1:] != (1, 28, 28) or samples.dtype.kind != "f":
-        form = f"{samples.dtype} {list(samples.shape)}"
-        raise DataError(f"{_SAMPLES.name}: holds {form}; expected float [n, 1, 28, 28]")
-    if labels.ndim != 2 or len(labels) != len(samples) or labels.shape[1] == 0:
-        raise DataError(f"{_LABELS.name}: holds {list(labels.shape)}; expected [{len(samples)}, labels]")
-    # The images come out of a decoder; a hair outside 0..1 is rounding, more is another file.
-    if not (samples.size and samples.min() >= -0.01 and samples.max() <= 1.01):
-        raise DataError(f"{_SAMPLES.name}: values are not all finite and within 0..1")
-    if not ((labels >= 0) & (labels < CLASSES) & (labels == np.floor(labels))).all():
-        raise DataError(f"{_LABELS.name}: labels are not all whole numbers within 0..9")
-    rows = {"train": slice(_TRAIN_ROWS), "test": slice(_TRAIN_ROWS, None), "all": slice(None)}
-    image_ids = np.repeat(np.arange(len(samples)), labels.shape[1])[rows[part]]
-    if not len(image_ids):
-        raise DataError(f"{_LABELS.name}: has no rows for part {part}")
-    return samples[:, 0], labels.reshape(-1)[rows[part]].astype(np.int64), image_ids
-
-
 def _load(path: Path) -> np.ndarray:
-    try:
-        import torch
-    except ImportError as error:
-        raise DataError(f"dirty_mnist: reading {path.name} needs PyTorch") from error
-    try:
-        # weights_only refuses to execute code that a pickle may carry.
-        value = torch.load(path, map_location="cpu", weights_only=True)
-        values = value.detach().numpy() if isinstance(value, torch.Tensor) else None
-    except Exception as error:  # a damaged file may raise nearly anything
-        reason = str(error).strip().split("\n")[0].split(". ")[0]
-        raise DataError(f"{path.name}: PyTorch refuses to load it ({reason})") from error
-    if values is None or values.dtype.kind not in "iuf":
-        raise DataError(f"{path.name}: holds a {type(value).__name__}; expected a tensor of numbers")
+    import torch
+
+    # weights_only refuses to execute code that a pickle may carry.
+    values: np.ndarray = torch.load(path, map_location="cpu", weights_only=True).numpy()
     return values
 
 

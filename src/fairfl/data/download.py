@@ -1,12 +1,9 @@
 """Where raw files come from: local folder, then mirrors, then upstream.
 
 A file is used only if :mod:`fairfl.data.checks` finds nothing wrong with it. One that fails is set
-aside in the local folder as ``<name>.bad-<first 8 of its sha256>`` (a note beside it, with ``.txt``
-added, names the source and the fault) and is never used. A link in the local folder or in a mirror
-may lead anywhere if there is a regular file; of a bad file behind a link only the link is set aside.
-A source that has delivered a bad file is asked again on the next run, because it may have been
-repaired, but never silently: a message says what it did before, and the error of a failing run
-repeats it. A transfer that breaks off is tried again twice and leaves nothing behind. Where no source
+aside in the local folder as ``<name>.bad-<first 8 of its sha256>`` and is never used. A link in the local folder or in
+a mirror may lead anywhere if there is a regular file; of a bad file behind a link only the link is set aside.
+A transfer that breaks off is tried again twice and leaves nothing behind. Where no source
 has a good copy, the form that :class:`RemoteFile` names as ``instead`` is looked for in the same way,
 with a message. Where there is none of these either, a file with ``otherwise`` is done without, with a
 message.
@@ -17,16 +14,15 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
-import re
 import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from fairfl.data.checks import Inspection, inspect
 from fairfl.data.interface import RemoteFile
@@ -56,10 +52,6 @@ class Copy:
 
 class _Unusable(Exception):
     """This source has no good copy; the message says why."""
-
-
-class _Unreachable(_Unusable):
-    """The host cannot be reached."""
 
 
 class _Passing(_Unusable):
@@ -159,210 +151,125 @@ class _Search:
 
     def __init__(self, file: RemoteFile, dataset: str, folder: Path, offline: bool, unreachable: set[str]) -> None:
         self.file, self.dataset, self.offline, self.unreachable = file, dataset, offline, unreachable
-        self.target = folder / file.relative(dataset)
-        self.title = f"{dataset}: {file.relative(dataset)}"
-        self.before = _read_notes(self.target)
+        self.relative = file.relative(dataset)
+        self.target = folder / self.relative
         self.tried: list[str] = []
 
     def run(self, mirrors: Sequence[str]) -> Copy:
-        copy = self._local()
-        if copy is not None:
-            return copy
-        for mirror in mirrors:
+        places = [("mirror", str(mirror)) for mirror in mirrors] + [("upstream", url) for url in self.file.urls]
+        for source, place in [("local folder", str(self.target.parent)), *places]:
             try:
-                location = _in_mirror(str(mirror), self.file.relative(self.dataset))
-            except ValueError as error:
-                self._note(f"mirror {mirror}", f"no address ({error})")
-                continue
-            copy = self._from("mirror", f"mirror {mirror}", location)
-            if copy is not None:
-                return copy
-        return self._upstream() or self._fail()
+                return self._from(source, place)
+            except _Unusable as error:
+                self.tried.append(f"{source} {place}: {error}")
+        raise SourceError(
+            f"{self.dataset}: no usable copy of {self.file.name}. Tried: {'; '.join(self.tried)}. "
+            f"What to do: put {self.file.name} into {self.target.parent}{os.sep}, or name a mirror in "
+            "config.yaml (mirrors:), or run with scale=quick, which needs no files"
+        )
 
-    def _local(self) -> Copy | None:
-        label = f"local folder {self.target.parent}"
-        if not self.target.is_file():
-            what = "not a regular file" if os.path.lexists(self.target) else "missing"
-            self._note(label, what)
-            return None
+    def _from(self, source: str, place: str) -> Copy:
+        """Raises _Unusable, or SourceError if the local folder cannot be written."""
+        if source == "local folder":
+            return self._local()
         try:
-            seen = inspect(self.target, self.file)
+            location = _in_mirror(place, self.relative) if source == "mirror" else place
+        except ValueError as error:
+            raise _Unusable(f"no address ({error})") from error
+        if location.startswith(_REMOTE) and self.offline:
+            raise _Unusable("not tried (offline)")
+        try:
+            return self._copy_in(source, place, location)
         except OSError as error:
-            self._note(label, f"cannot be read ({error.strerror})")
-            return None
+            raise SourceError(
+                f"{self.dataset}: {self.relative}: cannot be written into {self.target.parent} "
+                f"({error.strerror or error})"
+            ) from error
+
+    def _local(self) -> Copy:
+        with _open_path(self.target):
+            seen = inspect(self.target, self.file)
         if seen.problem is None:
             return Copy(self.target, seen.sha256, seen.size, "local folder")
         try:
-            kept = self._set_aside(self.target, seen, label)
+            kept = self._set_aside(self.target, seen)
         except OSError as error:
             kept = f"left in place ({error.strerror}), not used"
-        _say(f"{self.title}: {seen.problem}; {kept}")
-        self._note(label, f"{seen.problem}; {kept}")
-        return None
+        _say(f"{self.dataset}: {self.relative}: {seen.problem}; {kept}")
+        raise _Unusable(f"{seen.problem}; {kept}")
 
-    def _upstream(self) -> Copy | None:
-        hosts, reason = [], ""
-        for url in self.file.urls:
-            label = f"upstream {url}"
-            try:
-                copy = self._from("upstream", label, url, raise_unreachable=True)
-            except _Unreachable as error:
-                hosts.append(urllib.parse.urlsplit(url).netloc)
-                reason = str(error)
-            else:
-                if copy is not None:
-                    return copy
-        if hosts and len(hosts) == len(self.file.urls):
-            # One sentence, not one per address, for the usual case: there is no network.
-            self.tried.append(f"upstream: no network (cannot reach {', '.join(hosts)}: {reason})")
-        elif hosts:
-            self.tried.append(f"upstream: cannot reach {', '.join(hosts)} ({reason})")
-        return None
-
-    def _from(self, kind: str, label: str, location: str, raise_unreachable: bool = False) -> Copy | None:
-        remote = location.startswith(_REMOTE)
-        if remote and self.offline:
-            self._note(label, "not tried (offline)")
-            return None
-        if label in self.before:
-            _say(f"{self.title}: trying {label} again, which {self.before[label]}")
-        try:
-            return self._copy_in(kind, label, location, remote)
-        except _Unreachable as error:
-            if raise_unreachable:
-                raise
-            self._note(label, f"cannot be reached ({error})")
-        except _Unusable as error:
-            self._note(label, str(error))
-        except OSError as error:
-            raise SourceError(
-                f"{self.title}: cannot be written into {self.target.parent} ({error.strerror or error})"
-            ) from error
-        return None
-
-    def _copy_in(self, kind: str, label: str, location: str, remote: bool) -> Copy:
-        for delay in (*RETRY_DELAYS_S, None):
-            try:
-                opened = self._open_url(location) if remote else _open_path(Path(location))
-                with opened as (stream, expected):
-                    return self._receive(kind, label, stream, expected)
-            except _Passing:
-                if delay is None or not remote:
-                    raise
-                time.sleep(delay)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _receive(self, kind: str, label: str, stream: BinaryIO, expected: int | None) -> Copy:
-        with atomic.replacing(self.target) as temp:
-            with temp.open("wb") as out:
-                size = self._pour(stream, out)
-            if expected is not None and size < expected:
-                raise _Passing(f"truncated: {size} of {expected} bytes arrived")
-            seen = inspect(temp, self.file)
-            if seen.problem is not None:
-                kept = self._set_aside(temp, seen, label)
-                _say(f"{self.title}: {label} delivered a bad file: {seen.problem}; {kept}")
-                raise _Unusable(f"{seen.problem}; {kept}")
-        _say(f"{self.title}: copied from {label} ({seen.size} bytes)")
-        return Copy(self.target, seen.sha256, seen.size, kind)
-
-    def _pour(self, stream: BinaryIO, out: BinaryIO) -> int:
-        size = 0
+    def _copy_in(self, source: str, place: str, location: str) -> Copy:
+        delays = [*RETRY_DELAYS_S]
         while True:
             try:
-                chunk = stream.read(_CHUNK)
-            except (OSError, http.client.HTTPException) as error:
-                raise _Passing(f"stopped after {size} bytes ({_reason(error)})") from error
-            if not chunk:
-                return size
-            size += len(chunk)
-            if size > self.file.max_bytes:
-                raise _Unusable(f"larger than the {self.file.max_bytes} bytes that are allowed")
-            out.write(chunk)
+                with self._open(location) as stream:
+                    return self._receive(source, place, stream)
+            except _Passing:
+                if not delays:
+                    raise
+                time.sleep(delays.pop(0))
 
-    @contextlib.contextmanager
-    def _open_url(self, url: str) -> Iterator[tuple[BinaryIO, int | None]]:
-        host = urllib.parse.urlsplit(url).netloc
+    def _receive(self, source: str, place: str, stream: BinaryIO) -> Copy:
+        with atomic.replacing(self.target) as temp:
+            with temp.open("wb") as out:
+                while chunk := _read(stream):
+                    out.write(chunk)
+            if missing := getattr(stream, "length", 0):  # of an answer, what it has promised and not sent
+                raise _Passing(f"truncated: {missing} bytes did not arrive")
+            seen = inspect(temp, self.file)
+            if seen.problem is not None:
+                kept = self._set_aside(temp, seen)
+                _say(f"{self.dataset}: {self.relative}: {source} {place} delivered a bad file: {seen.problem}; {kept}")
+                raise _Unusable(f"{seen.problem}; {kept}")
+        _say(f"{self.dataset}: {self.relative}: copied from {source} {place} ({seen.size} bytes)")
+        return Copy(self.target, seen.sha256, seen.size, source)
+
+    def _open(self, location: str) -> BinaryIO:
+        if not location.startswith(_REMOTE):
+            return _open_path(Path(location))
+        host = urllib.parse.urlsplit(location).netloc
         if host in self.unreachable:
-            raise _Unreachable("as for the file before")
-        request = urllib.request.Request(url, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"})
+            raise _Unusable("cannot be reached, as for the file before")
+        request = urllib.request.Request(location, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"})
         try:
-            answer = urllib.request.urlopen(request, timeout=TIMEOUT_S)
+            return cast(BinaryIO, urllib.request.urlopen(request, timeout=TIMEOUT_S))
         except urllib.error.HTTPError as error:
-            raise _http_problem(error) from error
+            error.close()
+            kind = _Passing if error.code in (429, 500, 502, 503, 504) else _Unusable
+            raise kind(f"HTTP {error.code} {error.reason}") from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             if isinstance(getattr(error, "reason", error), TimeoutError | ConnectionResetError):
                 raise _Passing(f"no answer ({_reason(error)})") from error
             self.unreachable.add(host)
-            raise _Unreachable(_reason(error)) from error
-        with answer:
-            length = answer.headers.get("Content-Length", "")
-            yield answer, int(length) if re.fullmatch("[0-9]{1,18}", length) else None
+            raise _Unusable(f"cannot be reached ({_reason(error)})") from error
 
-    def _set_aside(self, bad: Path, seen: Inspection, label: str) -> str:
-        """Rename a bad file, write the note beside it; returns a phrase for messages."""
+    def _set_aside(self, bad: Path, seen: Inspection) -> str:
+        """Rename a bad file; returns a phrase for messages."""
         kept = self.target.with_name(f"{self.target.name}.bad-{seen.sha256[:8]}")
         os.replace(bad, kept)
-        note = kept.with_name(kept.name + ".txt")
-        lines = note.read_text("utf-8").splitlines() if note.is_file() else []
-        line = f"{label}\t{seen.problem}"
-        if line not in lines:
-            atomic.write_text(note, "\n".join([*lines, line]) + "\n")
         return f"set aside as {kept.name}"
 
-    def _note(self, label: str, problem: str) -> None:
-        earlier = self.before.get(label)
-        self.tried.append(f"{label}: {problem}" + (f" (it {earlier})" if earlier else ""))
 
-    def _fail(self) -> Copy:
-        place = self.target.parent
-        raise SourceError(
-            f"{self.dataset}: no usable copy of {self.file.name}. Tried: {'; '.join(self.tried)}. "
-            f"What to do: put {self.file.name} into {place}{os.sep}, or name a mirror in "
-            "config.yaml (mirrors:), or run with scale=quick, which needs no files"
-        )
+def _read(stream: BinaryIO) -> bytes:
+    try:
+        return stream.read(_CHUNK)
+    except (OSError, http.client.HTTPException) as error:
+        raise _Passing(f"stopped ({_reason(error)})") from error
 
 
-@contextlib.contextmanager
-def _open_path(path: Path) -> Iterator[tuple[BinaryIO, int | None]]:
-    # A link in a mirror is fine; what it leads to has to be a regular file (no pipe, no device).
+def _open_path(path: Path) -> BinaryIO:
+    # A link is fine; what it leads to has to be a regular file (no pipe, no device).
     if not path.is_file():
         if not path.parent.is_dir():
             raise _Unusable("missing (no such folder)")
         raise _Unusable("not a regular file" if os.path.lexists(path) else "missing")
     try:
-        stream = path.open("rb")
+        return path.open("rb")
     except OSError as error:
         raise _Unusable(f"cannot be read ({error.strerror})") from error
-    with stream:
-        yield stream, None
-
-
-def _http_problem(error: urllib.error.HTTPError) -> _Unusable:
-    with contextlib.suppress(OSError):
-        error.close()
-    if error.code in (404, 410):
-        return _Unusable(f"missing (HTTP {error.code})")
-    kind = _Passing if error.code in (429, 500, 502, 503, 504) else _Unusable
-    return kind(f"HTTP {error.code} {error.reason}")
 
 
 def _reason(error: BaseException) -> str:
     inner = getattr(error, "reason", error)
     text = getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
     return " ".join(str(text).split())
-
-
-def _read_notes(target: Path) -> dict[str, str]:
-    """From the notes beside files set aside: source -> "delivered a bad file before (...)"."""
-    before: dict[str, str] = {}
-    if not target.parent.is_dir():
-        return before
-    for note in sorted(target.parent.iterdir()):
-        if not (note.name.startswith(f"{target.name}.bad-") and note.suffix == ".txt"):
-            continue
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            for line in note.read_text("utf-8").splitlines():
-                label = line.partition("\t")[0]
-                before[label] = f"delivered a bad file before (kept as {note.stem})"
-    return before

@@ -4,21 +4,17 @@ Two files are read: the archive as published, and one that an offline mirror may
 byclass alone. The second is asked for when nobody has the first, and the ``source`` says so.
 """
 
-import gzip
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from fairfl.data.checks import present, usable
-from fairfl.data.formats import mnist_files
+from fairfl.data.checks import Forms
+from fairfl.data.formats.mnist_files import read_idx
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
-
-PER_SEED = False
 
 SPLITS = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
 """Classes per split."""
@@ -28,15 +24,13 @@ _ARCHIVE = RemoteFile(
     ("https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",),
     sha256=("fb9bb67e33772a9cc0b895e4ecf36d2cf35be8b709693c3564cea2a019fcda8e",),
     magic="zip",
-    max_bytes=1 << 30,
 )
 _TEST_PART = RemoteFile(
     "emnist_byclass_test.zip",
-    (),
     sha256=("5f814498ebc3c0f73215d9516a133fa8b5b35446e422b3fd28056804f2aa7222",),
     magic="zip",
 )
-_FORMS = {"auto": replace(_ARCHIVE, instead=_TEST_PART), "published": _ARCHIVE, "test_part": _TEST_PART}
+_FORMS = Forms("emnist", published=_ARCHIVE, test_part=_TEST_PART)
 
 
 class Config(Strict):
@@ -60,7 +54,7 @@ class Config(Strict):
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The archive that holds all splits, or for split byclass the file of its test part instead."""
-    return (_FORMS[options.form] if options.split == "byclass" else _ARCHIVE,)
+    return _FORMS.files(options) if options.split == "byclass" else (_ARCHIVE,)
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -72,27 +66,21 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: the archive is missing or damaged.
     """
-    file = present(raw, files(options)[0], "emnist")
-    alone = file.name == _TEST_PART.name
-    parts, read = (("test",), "test part only") if alone else (("train", "test"), "training and test part")
-    with zipfile.ZipFile(usable(raw, file, "emnist")) as archive:
-        images, labels = _read_split(archive, options.split, parts)
-    source = f"EMNIST, split {options.split}, {read}, as published, upright"
-    return assemble("emnist", SPLITS[options.split], source, images[:, None], labels)
+    split = options.split
+    form, path = _FORMS.find(raw, options.form if split == "byclass" else "published")
+    parts, read = (["train", "test"], "training and test part") if form == "published" else (["test"], "test part only")
+    with zipfile.ZipFile(path) as archive:
+        labels = [_member(archive, split, part, "labels-idx1") for part in parts]
+        images, stop = np.empty((sum(map(len, labels)), 28, 28), np.uint8), 0
+        # Turned on the way into place: byclass is 0.6 GB, so no second copy of it is made.
+        for part, own in zip(parts, labels, strict=True):
+            start, stop = stop, stop + len(own)
+            images[start:stop] = _member(archive, split, part, "images-idx3").transpose(0, 2, 1)
+    source = f"EMNIST, split {split}, {read}, as published, upright"
+    numbers = np.concatenate(labels).astype(np.int64) - (split == "letters")
+    return assemble("emnist", SPLITS[split], source, images[:, None], numbers)
 
 
-def _read_split(archive: zipfile.ZipFile, split: str, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Upright images uint8 [N, 28, 28] and labels int64 [N] from 0."""
-
-    def member(part: str, kind: str) -> np.ndarray:
-        name = f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz"
-        with archive.open(name) as packed, gzip.open(packed) as stream:
-            return mnist_files.read_idx(stream)
-
-    labels = [member(part, "labels-idx1") for part in parts]
-    images, stop = np.empty((sum(map(len, labels)), 28, 28), np.uint8), 0
-    # Turned on the way into place: byclass is 0.6 GB, so no second copy of it is made.
-    for part, own in zip(parts, labels, strict=True):
-        start, stop = stop, stop + len(own)
-        images[start:stop] = member(part, "images-idx3").transpose(0, 2, 1)
-    return images, np.concatenate(labels).astype(np.int64) - (1 if split == "letters" else 0)
+def _member(archive: zipfile.ZipFile, split: str, part: str, kind: str) -> np.ndarray:
+    with archive.open(f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz") as packed:
+        return read_idx(packed)

@@ -12,22 +12,19 @@ import numpy as np
 from pydantic import Field
 
 from fairfl.data import classes
-from fairfl.data.formats import mnist_files
+from fairfl.data.formats.mnist_files import CLASSES, MnistFiles
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import DISTINCT, Strict
 
-CLASSES = mnist_files.CLASSES
-PER_SEED = False
-_HOSTS = (
-    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-    "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-)
 # Added to each standard deviation by the released code, in units of 0..255.
 _PIXEL_OFFSET = 0.001
 # The digests of the published files.
-_FILES = mnist_files.described(
+_FILES = MnistFiles(
     "fashion_mnist",
-    _HOSTS,
+    (
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+    ),
     (
         "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
         "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
@@ -53,8 +50,8 @@ class Config(Strict):
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part, and of the training part if it sets the scale."""
-    training = [] if options.standardise == "none" else mnist_files.names("train")
-    return tuple(_FILES[name] for name in dict.fromkeys(training + mnist_files.names(options.part)))
+    training = () if options.standardise == "none" else _FILES.of("train")
+    return tuple(dict.fromkeys(training + _FILES.of(options.part)))
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -66,22 +63,17 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: a file is missing or damaged.
     """
-    pieces = [
-        mnist_files.read(raw, _FILES, name)
-        for name in (("train", "test") if options.part == "all" else (options.part,))
-    ]
-    images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-    test = np.arange(len(labels)) >= len(pieces[0][1]) if options.part == "all" else None
+    images, labels, test = _FILES.read(raw, options.part)
     source = f"Fashion-MNIST, part {options.part}, as published"
     count = CLASSES
     if options.classes is not None:
-        test = None if test is None else test[np.isin(labels, options.classes)]
-        images, labels = classes.keep(images, labels, options.classes, CLASSES)
+        kept, labels = classes.keep(labels, options.classes)
+        images, test = images[kept], None if test is None else test[kept]
         count = len(options.classes)
         source += f"; classes {options.classes} only"
     inputs, mean, std = images[:, None], 0.0, 1.0
     if options.standardise != "none":
-        training, _ = mnist_files.read(raw, _FILES, "train")
+        training, *_ = _FILES.read(raw, "train")
         source += f"; {options.standardise} standardisation by the training images of all classes"
         if options.standardise == "global":
             mean, std = training.mean() / 255, training.std() / 255

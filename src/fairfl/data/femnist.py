@@ -19,48 +19,41 @@ same rows, and the ``source`` says which ones were read. In both a pixel is 1 wh
 """
 
 import functools
+import itertools
+import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from fairfl.data.checks import present, usable
+from fairfl.data.checks import Forms
 from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
-from fairfl.runtime.plain_data import format_place, shown
-
-CLASSES = 62
-PER_SEED = False
+from fairfl.runtime.plain_data import format_place, one_line
 
 _NAME = "femnist"
 _PIXELS = 28 * 28
 _LEAF_WRITERS = 3597
 _SPLITS = ("all_train", "all_test")
-_MAX_DATABASE_BYTES = 16 * 2**30
-_LEAF = RemoteFile(
-    "femnist_leaf.tar.gz",
-    (),
-    magic="gzip",
-    why_no_sha256="everybody makes it anew, with LEAF's scripts",
-    max_bytes=8 * 2**30,
+_LEAF_FILE = re.compile(r"(.*/)?all_data[^/]*\.json")
+_ORIGINS = {"leaf": "made by LEAF's scripts", "tff": "TensorFlow Federated's copy"}
+_FORMS = Forms(
+    _NAME,
+    leaf=RemoteFile("femnist_leaf.tar.gz", magic="gzip"),  # everybody makes it anew, so it has no checksum
+    tff=RemoteFile(
+        "emnist_all.sqlite.lzma",
+        ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",),
+        sha256=("c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48",),
+    ),
 )
-_TFF = RemoteFile(
-    "emnist_all.sqlite.lzma",
-    ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",),
-    sha256=("c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48",),
-    max_bytes=512 * 2**20,
-)
-_FORMS = {"auto": replace(_LEAF, instead=_TFF), "leaf": _LEAF, "tff": _TFF}
-_ORIGINS = {_LEAF.name: "made by LEAF's scripts", _TFF.name: "TensorFlow Federated's copy"}
 
-# Of one writer: images uint8 [n, 784] in which ink is 255, labels int64 [n].
-_Characters = tuple[np.ndarray, np.ndarray]
+# Of one writer: id, images uint8 [n, 784] in which ink is 255, labels [n].
+_Writer = tuple[str, np.ndarray, np.ndarray]
 
 
 class Config(Strict):
@@ -72,9 +65,7 @@ class Config(Strict):
     paper: Literal["black", "white"] = Field("black", description="colour around the ink; black: ink is 255")
 
 
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The archive of LEAF's files, or the database instead."""
-    return (_FORMS[options.form],)
+files = _FORMS.files
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -88,44 +79,36 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError, DataError: the file is missing, damaged or not as expected.
         OSError: the database cannot be unpacked.
     """
-    file = present(raw, _FORMS[options.form], _NAME)
-    path = usable(raw, file, _NAME)
-    writers = _in_order(_read_leaf(path) if file.name == _LEAF.name else _read_tff(path), path.name)
-    part = file.name == _LEAF.name and len(writers) < _LEAF_WRITERS
-    count = f"{len(writers)} of LEAF's {_LEAF_WRITERS} writers" if part else f"{len(writers)} writers"
-    source = f"FEMNIST, {_ORIGINS[file.name]}: {count}, {options.paper} paper"
+    form, path = _FORMS.find(raw, options.form)
+    writers = sorted((_read_leaf if form == "leaf" else _read_tff)(path), key=lambda writer: writer[0])
+    ids = [writer for writer, *_ in writers]
+    if twice := [later for earlier, later in itertools.pairwise(ids) if earlier == later]:
+        raise DataError(
+            f"{path.name}: writer {format_place((twice[0],))} comes twice; an archive holds one folder of LEAF's files"
+        )
+    if not ids:
+        raise DataError(f"{path.name}: holds no characters (an archive of LEAF has files all_data*.json)")
+    count = f"{len(ids)} writers"
+    if form == "leaf" and len(ids) < _LEAF_WRITERS:
+        count = f"{len(ids)} of LEAF's {_LEAF_WRITERS} writers"
+    source = f"FEMNIST, {_ORIGINS[form]}: {count}, {options.paper} paper"
     images, labels, client, groups = _together(writers)
     if options.paper == "white":
         np.subtract(255, images, out=images)
-    return assemble(_NAME, CLASSES, source, images, labels, client=client, groups=groups)
+    return assemble(_NAME, 62, source, images, labels, client=client, groups=groups)
 
 
-def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Characters]:
-    """What each writer wrote, by id; those who wrote nothing are left out."""
-    by_id: dict[str, _Characters] = {}
-    for writer, characters in writers:
-        if writer in by_id:
-            raise DataError(
-                f"{name}: writer {format_place((writer,))} comes twice; an archive holds one folder of LEAF's files"
-            )
-        if len(characters[1]):
-            by_id[writer] = characters
-    if not by_id:
-        raise DataError(f"{name}: holds no characters (an archive of LEAF has files all_data*.json)")
-    return [by_id[writer] for writer in sorted(by_id)]
-
-
-def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _together(writers: list[_Writer]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Images [N, 1, 28, 28], labels, client and groups [N], from each writer's images and labels.
 
     There may be 630 MB of images, so the list is emptied on the way.
     """
-    sizes = [len(labels) for _, labels in writers]
-    labels = np.concatenate([labels for _, labels in writers])
+    sizes = [len(labels) for *_, labels in writers]
+    labels = np.concatenate([labels for *_, labels in writers])
     images, groups = np.empty((len(labels), _PIXELS), np.uint8), np.empty(len(labels), np.int64)
     stop = len(labels)
     while writers:
-        pictures, _ = writers.pop()
+        _, pictures, _ = writers.pop()
         start = stop - len(pictures)
         images[start:stop] = pictures
         first: dict[bytes, int] = {}
@@ -135,61 +118,34 @@ def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, np.nd
     return images.reshape(-1, 1, 28, 28), labels, client, groups
 
 
-def _ink(values: Any, place: str) -> np.ndarray:
-    """uint8 [n, 784], ink is 255, from [n, 784] numbers of 0 (ink) to 1 (paper)."""
-    try:
-        stored = np.asarray(values)
-        if len(stored) and stored.dtype.kind not in "iuf":
-            raise TypeError(stored.dtype)
-        paper = stored.astype(float).reshape(len(values), _PIXELS)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{place}: an image has not {_PIXELS} numbers") from error
+def _ink(values: Any) -> np.ndarray:
+    """uint8 [n, 784], ink is 255, from [n, 784] numbers of 0 (ink) to 1 (paper). Raises ValueError for others."""
+    paper = np.asarray(values, dtype=float).reshape(len(values), _PIXELS)
     if not ((paper >= 0) & (paper <= 1)).all():
-        raise DataError(f"{place}: a pixel is not within 0..1")
+        raise ValueError("a pixel is not within 0..1")
     return 255 - np.rint(255 * paper).astype(np.uint8)
 
 
-def _read_leaf(path: Path) -> Iterator[tuple[str, _Characters]]:
-    for name, data in archives.members(path, _is_leaf):
-        file = f"{path.name}: {format_place((name,))}"
-        for writer, size, x, y in _writers(data, file):
-            place = f"{file}, writer {format_place((writer,))}"
-            if not len(x) == len(y) == size:
-                raise DataError(f"{place}: {len(x)} images and {len(y)} labels; num_samples is {size}")
-            yield writer, (_ink(x, place), _labels(y, place))
+def _read_leaf(path: Path) -> Iterator[_Writer]:
+    for name, data in archives.members(path, _LEAF_FILE.fullmatch):
+        try:
+            # Ten million numbers, but 256 different ones: each is kept once.
+            content = from_json(data, parse_float=functools.cache(float))
+            for writer in content["users"]:
+                x, y = (content["user_data"][writer][key] for key in "xy")
+                if len(x) != len(y):
+                    raise ValueError(f"writer {writer} has {len(x)} images and {len(y)} labels")
+                if y:
+                    yield writer, _ink(x), np.array(y)
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            place = f"{path.name}: {format_place((name,))}"
+            raise DataError(f"{place}: not a file of LEAF ({one_line(str(error))})") from error
 
 
-def _writers(data: bytes, place: str) -> list[tuple[str, int, list[Any], list[Any]]]:
-    """Id, number of samples, images and labels of each writer in a file of LEAF."""
-    try:
-        # Ten million numbers, but 256 different ones: each is kept once.
-        content = from_json(data, parse_float=functools.cache(float))
-        users, sizes, pairs = (content[key] for key in ("users", "num_samples", "user_data"))
-        pairs = [pairs[user] for user in users]
-        return [(u, n, list(xy["x"]), list(xy["y"])) for u, n, xy in zip(users, sizes, pairs, strict=True)]
-    except KeyError as error:
-        raise DataError(f"{place}: not a file of LEAF (no {error})") from error
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{place}: not a file of LEAF ({error})") from error
-
-
-def _is_leaf(name: str) -> bool:
-    file = Path(name).name
-    return file.startswith("all_data") and file.endswith(".json")
-
-
-def _labels(y: list[Any], place: str) -> np.ndarray:
-    """int64 [n]."""
-    wrong = [label for label in y if type(label) is not int or not 0 <= label < CLASSES]
-    if wrong:
-        raise DataError(f"{place}: a label is {shown(wrong[0])}; expected a whole number within 0..{CLASSES - 1}")
-    return np.array(y, dtype=np.int64)
-
-
-def _read_tff(path: Path) -> Iterator[tuple[str, _Characters]]:
-    with tff.database(path, _MAX_DATABASE_BYTES) as database:
+def _read_tff(path: Path) -> Iterator[_Writer]:
+    with tff.database(path) as database:
         for writer in dict.fromkeys(user for split in _SPLITS for user, _ in tff.users(database, split)):
             stored = [example for split in _SPLITS for example in tff.examples(database, split, writer)]
-            place = f"{path.name}: writer {format_place((writer,))}"
-            images = _ink([tff.floats(example, "pixels") for example in stored], place)
-            yield writer, (images, _labels([tff.whole(example, "label") for example in stored], place))
+            if stored:
+                images = _ink([tff.floats(example, "pixels") for example in stored])
+                yield writer, images, np.array([tff.whole(example, "label") for example in stored])

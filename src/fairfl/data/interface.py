@@ -59,31 +59,20 @@ class RemoteFile:
         sha256: accepted digests (hex); any of them will do.
         md5: digest (hex) for files whose publisher gives nothing better.
         magic: container whose first bytes the file must show.
-        why_no_sha256: the reason, required where ``sha256`` is empty.
         folder: subfolder of the data folder and of mirrors; "" means the data set's own name.
-        max_bytes: a download that grows beyond this is refused.
         instead: another form of the same data set, asked for when no source has this one. It may be a lossy copy or
             a part: its numbers are checked as those of the data set, and the ``source`` says what it is.
         otherwise: what the data set does where no source has the file, in words; "": it fails.
     """
 
     name: str
-    urls: tuple[str, ...]
+    urls: tuple[str, ...] = ()
     sha256: tuple[str, ...] = ()
     md5: str | None = None
     magic: Literal["gzip", "zip", "torch"] | None = None
-    why_no_sha256: str = ""
     folder: str = ""
-    max_bytes: int = 64 * 2**20
     instead: RemoteFile | None = None
     otherwise: str = ""
-
-    def __post_init__(self) -> None:
-        for part in (self.name, self.folder):
-            if part != Path(part).name:
-                raise ValueError(f"RemoteFile: {part!r} is not a plain name")
-        if not self.sha256 and not self.why_no_sha256:
-            raise ValueError(f"RemoteFile {self.name}: no sha256 and no why_no_sha256")
 
     def relative(self, dataset: str) -> str:
         """``<folder>/<name>``: where the file lies in the data folder and in every mirror."""
@@ -102,7 +91,7 @@ class Dataset(Protocol):
     """What every module ``fairfl.data.<name>`` has.
 
     Attributes:
-        PER_SEED: True where the data themselves are drawn anew for each run seed.
+        PER_SEED: True where the data themselves are drawn anew for each run seed; may be missing, False.
         Config: the options, each with a default.
     """
 
@@ -110,7 +99,7 @@ class Dataset(Protocol):
     Config: type[BaseModel]
 
     def files(self, options: Any) -> tuple[RemoteFile, ...]:
-        """Raw files under these options, a Config; empty for generated or embedded data."""
+        """Raw files under these options, a Config; may be missing, where data are generated or embedded."""
 
     def prepare(self, raw: Path | None, options: Any, seed: int) -> Prepared:
         """Read or draw the data; ``raw`` is the data folder, ``seed`` counts if PER_SEED.

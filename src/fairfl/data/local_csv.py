@@ -14,8 +14,6 @@ from fairfl.data.formats import csv_table
 from fairfl.data.interface import Prepared, RemoteFile
 from fairfl.experiments.base import DISTINCT, Strict
 
-PER_SEED = False
-
 _NAME = "local_csv"
 
 

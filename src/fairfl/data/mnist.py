@@ -3,24 +3,20 @@
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
-from fairfl.data.formats import mnist_files
+from fairfl.data.formats.mnist_files import CLASSES, MnistFiles
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 
-CLASSES = mnist_files.CLASSES
-PER_SEED = False
-_HOSTS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-)
 # First the digests of the upstream files, then those of copies in an offline mirror whose pixels, order and header are
 # the same and which differ in the gzip bytes only.
-_FILES = mnist_files.described(
+FILES = MnistFiles(
     "mnist",
-    _HOSTS,
+    (
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
     (
         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
         "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
@@ -43,8 +39,8 @@ class Config(Strict):
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The IDX files of the chosen part: images, then labels, train before test."""
-    return tuple(_FILES[name] for name in mnist_files.names(options.part))
+    """The IDX files of the chosen part."""
+    return FILES.of(options.part)
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -53,14 +49,6 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: a file is missing or damaged.
     """
-    part = options.part
-    pieces = [read(raw, name) for name in (("train", "test") if part == "all" else (part,))]
-    images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-    source = f"MNIST, part {part}, as published"
-    test = np.arange(len(labels)) >= len(pieces[0][1]) if part == "all" else None
+    images, labels, test = FILES.read(raw, options.part)
+    source = f"MNIST, part {options.part}, as published"
     return assemble("mnist", CLASSES, source, images[:, None], labels, official_test=test)
-
-
-def read(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 [N, 28, 28] and labels int64 [N]; also for data sets built on MNIST."""
-    return mnist_files.read(raw, _FILES, part)

@@ -12,8 +12,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from fairfl.data.interface import RemoteFile
 from fairfl.runtime.errors import FairflError
 
 BERT = "bert-base-uncased"
@@ -32,23 +33,18 @@ TORCHVISION = "torchvision"
 """Subfolder of the data folder for them; the data folder itself will do."""
 
 
-class Published(NamedTuple):
+def published(name: str, sha256: str) -> RemoteFile:
     """A file of weights that torchvision publishes."""
-
-    name: str
-    sha256: str
-
-    @property
-    def url(self) -> str:
-        return f"https://download.pytorch.org/models/{self.name}"
+    url = f"https://download.pytorch.org/models/{name}"
+    return RemoteFile(name, (url,), sha256=(sha256,), folder=TORCHVISION)
 
 
 # IMAGENET1K_V1: until 2022 the only ones, those of `pretrained=True`.
 PUBLISHED = {
-    "mobilenet_v2": Published(
+    "mobilenet_v2": published(
         "mobilenet_v2-b0353104.pth", "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889"
     ),
-    "resnet18": Published("resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
+    "resnet18": published("resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
 }
 
 # Of the hub, bert-base-uncased: the files that everybody has under this name.
@@ -91,15 +87,15 @@ def weights_file(choice: str, model: str) -> Path:
     Raises:
         FairflError: it is nowhere, or is not what its name says.
     """
-    published = PUBLISHED[model]
+    wanted = PUBLISHED[model]
     data_folder, hub = _data_folder(), _torch_hub()
     folders = (data_folder / TORCHVISION, data_folder, hub)
-    places = [folder / published.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
+    places = [folder / wanted.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
     path = next((place for place in places if place.is_file()), None)
     if path is None and choice == IMAGENET:
         raise FairflError(
-            f"model.pretrained: {IMAGENET!r} is {published.name}, which is not in {', '.join(map(str, folders))}; "
-            f"download {published.url} into one of them, or use null, random weights"
+            f"model.pretrained: {IMAGENET!r} is {wanted.name}, which is not in {', '.join(map(str, folders))}; "
+            f"download {wanted.urls[0]} into one of them, or use null, random weights"
         )
     if path is None:
         raise FairflError(f"model.pretrained: {choice!r} is no file of weights; use {IMAGENET!r}, a file or null")

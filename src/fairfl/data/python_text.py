@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from fairfl.data import words
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError, OptionError
 
@@ -45,7 +45,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 """Modules and packages of each topic, in all versions of Python from 3.11 on."""
 
-PER_SEED = False
 
 _NAME = "python_text"
 _SHORTEST = 4  # words; shorter pieces are headings and remarks like "See above."
@@ -61,11 +60,6 @@ class Config(Strict):
     vocabulary: int = Field(500, ge=1, lt=2**32, description="most frequent words; four special tokens come on top")
     length: int = Field(10, ge=1, lt=2**32, description="words of a sentence that are read")
     count_pad: bool = Field(False, description="padding is to be predicted like a word")
-
-
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """None: the text comes with Python."""
-    return ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:

@@ -26,14 +26,13 @@ from fairfl.runtime import plain_data
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
 
-PER_SEED = False
-
 _NAME = "reddit"
 _LENGTH = 10
 # Tokens that are not to be predicted.
 _TARGETS = {"words": (words.PAD, words.BEGIN, words.END, words.UNKNOWN), "tokens": (words.PAD,)}
 _VALIDATION = {"left_out": "left out", "train": "in training"}
 _SPECIALS = {"<PAD>": words.PAD, "<BOS>": words.BEGIN, "<EOS>": words.END, "<UNK>": words.UNKNOWN}
+# Upstream publishes no checksum.
 _ARCHIVE = RemoteFile(
     "reddit_subsampled.zip",
     (
@@ -41,8 +40,6 @@ _ARCHIVE = RemoteFile(
         "https://paddle-serving.bj.bcebos.com/temporary_files_for_docker/reddit_subsampled.zip",
     ),
     magic="zip",
-    why_no_sha256="upstream publishes none",
-    max_bytes=2**30,
 )
 
 # A piece of a comment: ten words, and the word that follows each.

@@ -15,13 +15,12 @@ import numpy as np
 from pydantic import Field
 
 from fairfl.data import reviews
-from fairfl.data.interface import Prepared, RemoteFile
+from fairfl.data.interface import Prepared
 from fairfl.data.reviews import Reviews
 from fairfl.experiments.base import Strict
 
 DOMAINS = ("restaurant", "film")
 
-PER_SEED = False
 
 _NAME = "sentiment"
 
@@ -80,11 +79,6 @@ class Config(Strict):
     max_tokens: int = Field(
         32, ge=3, lt=2**32, description="tokens of a row, with one that begins and one that ends it"
     )
-
-
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """None: the reviews are generated."""
-    return ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:

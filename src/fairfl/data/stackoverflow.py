@@ -23,15 +23,12 @@ from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
-PER_SEED = False
-
 _NAME = "stackoverflow"
 _BASE = "https://storage.googleapis.com/tff-datasets-public/"
+# Upstream publishes no checksum of it.
 _DATABASE = RemoteFile(
     "stackoverflow.sqlite.lzma",
     (_BASE + "stackoverflow.sqlite.lzma",),
-    why_no_sha256="upstream publishes none",
-    max_bytes=32 * 2**30,
 )
 _COUNTS = RemoteFile(
     "stackoverflow.word_count.tar.bz2",
@@ -39,7 +36,6 @@ _COUNTS = RemoteFile(
     sha256=("1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c",),
 )
 _COUNTS_MEMBER = "stackoverflow.word_count"
-_MAX_DATABASE_BYTES = 256 * 2**30
 
 
 class Config(Strict):
@@ -84,7 +80,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary))
     inputs, labels = [], []
-    with tff.database(usable(raw, _DATABASE, _NAME), _MAX_DATABASE_BYTES) as database:
+    with tff.database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, options)
         for number, (user, count) in enumerate(users.items()):
             x, y = words.encode(_sentences(database, user), tokens, options.length, options.count_pad)

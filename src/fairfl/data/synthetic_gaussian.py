@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 2
@@ -65,11 +65,6 @@ class Config(Strict):
     def stds(self) -> list[float]:
         """Standard deviation of each client."""
         return self.std if isinstance(self.std, list) else [self.std] * len(self.means)
-
-
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """None: the data are drawn."""
-    return ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:

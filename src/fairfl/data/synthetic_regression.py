@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field, model_validator
 
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 0
@@ -49,11 +49,6 @@ class Config(Strict):
         if self.outliers > self.clients:
             raise ValueError(f"outliers is {self.outliers}; expected at most {self.clients} (clients)")
         return self
-
-
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """None: the data are drawn."""
-    return ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:

@@ -11,11 +11,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 0
-PER_SEED = False
 
 _NAME = "two_quadratics"
 
@@ -36,11 +35,6 @@ class Config(Strict):
                 "expected one of each per client"
             )
         return self
-
-
-def files(options: Config) -> tuple[RemoteFile, ...]:
-    """None: the data are computed."""
-    return ()
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:

@@ -28,8 +28,6 @@ from fairfl.data.reviews import Reviews, Tokens
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import SourceError
 
-PER_SEED = False
-
 _NAME = "yelp_imdb"
 _PARTS = ("train", "test")
 _YELP, _IMDB = 0, 1
@@ -43,7 +41,6 @@ _YELP_ARCHIVE = RemoteFile(
     sha256=("528f22e286cad085948acbc3bea7e58188416546b0e364d0ae4ca0ce666abe35",),
     magic="gzip",
     folder="yelp",
-    max_bytes=256 * 2**20,
 )
 _YELP_FORMS = {
     "auto": (replace(_YELP_ARCHIVE, otherwise="generated reviews of restaurants take the place of Yelp"),),
@@ -57,7 +54,6 @@ _IMDB_ARCHIVE = RemoteFile(
     sha256=("c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",),
     magic="gzip",
     folder="imdb",
-    max_bytes=128 * 2**20,
 )
 _IMDB_MEMBER = re.compile(r"aclImdb/(train|test)/(neg|pos)/\d+_\d+\.txt")
 _IMDB_TABLES = {
@@ -70,7 +66,7 @@ _IMDB_TABLES = {
 
 _HUB = "https://huggingface.co/google-bert/bert-base-uncased/resolve/86b5e0934494bd15c9632b12f734a8a67f723594/"
 _BERT = tuple(
-    RemoteFile(name, (_HUB + name,), sha256=(sha256,), folder=pretrained.BERT, max_bytes=512 * 2**20)
+    RemoteFile(name, (_HUB + name,), sha256=(sha256,), folder=pretrained.BERT)
     for name, sha256 in pretrained.PUBLISHED_BERT.items()
 )
 _WITHOUT_BERT = "unless the cache of the Hugging Face hub has it, reviews are read as whole words"

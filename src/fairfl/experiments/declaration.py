@@ -47,7 +47,7 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
     except ValueError as error:
         raise SpecError(str(error)) from None
     path = PACKAGE / kind / f"{name}.py"
-    namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "__file__": str(path)}
+    namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "PER_SEED": False}
     try:
         tree = ast.parse(path.read_bytes(), str(path))
         exec(compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace)

@@ -27,7 +27,8 @@ HASHED = False  # files are known by their checksums, whichever code has fetched
 def spec(workload: Workload, key: str) -> dict[str, Any]:
     """Which files are wanted; not where they are looked for."""
     if key.startswith(pretrained.KEY):
-        return {"weights": pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]._asdict()}
+        weights = pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]
+        return {"weights": {"name": weights.name, "sha256": weights.sha256[0]}}
     data = workload.prepared_by(key)[0]
     files = registry.files(data.name, data.options)
     digests = {file.relative(data.name): _digests(file, data.name, workload.config) for file in files}
@@ -85,11 +86,10 @@ def main(argv: list[str] | None = None) -> None:
 
     files: tuple[RemoteFile, ...]
     if args.weights:
-        kind, name, files = "weights", args.weights, (_published(args.weights),)
+        kind, name, files = "weights", args.weights, (pretrained.PUBLISHED[args.weights],)
     else:
-        module = registry.load(args.dataset)
-        options = from_text(args.options, module.Config, "--options")
-        kind, name, files = "dataset", args.dataset, module.files(options)
+        options = from_text(args.options, registry.load(args.dataset).Config, "--options")
+        kind, name, files = "dataset", args.dataset, registry.files(args.dataset, options.model_dump())
     with job.run_context(args, args.out):
         copies = find_all(files, name, args.folder, args.mirror, args.offline)
         _check(files, name, copies, args.folder, args.spec)
@@ -104,11 +104,6 @@ def main(argv: list[str] | None = None) -> None:
             for copy in copies
         ]
         atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
-
-
-def _published(model: str) -> RemoteFile:
-    weights = pretrained.PUBLISHED[model]
-    return RemoteFile(weights.name, (weights.url,), sha256=(weights.sha256,), folder=pretrained.TORCHVISION)
 
 
 if __name__ == "__main__":

@@ -100,10 +100,7 @@ def _selected(known: Facts, options: dict[str, Any]) -> Facts:
 def source(workload: Workload, key: str) -> Source:
     """Where fairfl.jobs.fetch would find the files of this key: on this machine, on the internet, nowhere."""
     if key.startswith(pretrained.KEY):
-        weights = pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]
-        files: Iterable[RemoteFile] = [
-            RemoteFile(weights.name, (weights.url,), sha256=(weights.sha256,), folder=pretrained.TORCHVISION)
-        ]
+        files: Iterable[RemoteFile] = [pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]]
         name = "weights"
     else:
         data = workload.prepared_by(key)[0]

@@ -17,7 +17,6 @@ def test_digits():
     expected = [round(x * 255 / 16) for x in (0, 0, 5, 13, 9, 1, 0, 0)]
     assert inputs[0, 0, 0].tolist() == expected
     assert inputs.max() == 255
-    assert digits.files(digits.Config()) == ()
 
 
 # -- ambiguous_digits

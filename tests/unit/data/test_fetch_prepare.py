@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import fairfl
-from fairfl.data import ambiguous_digits, mnist, pretrained, synthetic_gaussian
+from fairfl.data import ambiguous_digits, pretrained, synthetic_gaussian
 from fairfl.data.interface import content_sha256
 from fairfl.jobs import fetch, prepare
 from fairfl.runtime.errors import DataError, SourceError
@@ -44,7 +44,7 @@ def test_fetch_of_published_weights(tmp_path, monkeypatch):
     """They land where models look for them, checked by their full digest."""
     content = b"weights"
     digest = hashlib.sha256(content).hexdigest()
-    published = pretrained.Published(f"resnet18-{digest[:8]}.pth", digest)
+    published = pretrained.published(f"resnet18-{digest[:8]}.pth", digest)
     monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", published)
     monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
     mirror, out = tmp_path / "m" / "torchvision" / published.name, tmp_path / "m.json"
@@ -102,4 +102,3 @@ def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):
         arguments = ["--spec", '{"name": "mnist"}', "--folder", str(tmp_path), "--out", str(out)]
         prepare.main(arguments)
     assert out.read_text() == "old"
-    assert mnist.PER_SEED is False

@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 
+from fairfl.data import registry
 from fairfl.data.formats import csv_table
 from fairfl.data.interface import RemoteFile, assemble, content_sha256
-from fairfl.data.registry import load
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.runtime.errors import DataError
@@ -21,14 +21,12 @@ def is_local(file: RemoteFile) -> bool:
 
 @pytest.mark.parametrize("name", names("data"))
 def test_every_module_has_the_interface(name):
-    module = load(name)
-    assert module.PER_SEED is name.startswith("synthetic_")
-    for file in module.files(module.Config()):
+    for file in registry.files(name, {}):
         assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in file.sha256)
         assert file.urls or file.instead or is_local(file)
     declared = declaration("data", name)
-    assert declared.Config.model_json_schema() == module.Config.model_json_schema()
-    assert declared.PER_SEED is module.PER_SEED
+    assert declared.Config.model_json_schema() == registry.load(name).Config.model_json_schema()
+    assert declared.PER_SEED is name.startswith("synthetic_")
 
 
 def test_assemble_fills_in():

@@ -38,7 +38,6 @@ def test_python_text_form(text):
     assert text.metadata["classes"] == "504"
     assert text.metadata["source"].startswith("stand-in for texts of many writers")
     assert f"Python {platform.python_version()}," in text.metadata["source"]
-    assert python_text.files(python_text.Config()) == ()
 
 
 LIBRARY = '''"""A first line without an end

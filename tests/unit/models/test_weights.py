@@ -54,7 +54,7 @@ def test_the_published_model(published, monkeypatch, tmp_path):
     kind, theirs, path = published
     choice, head, _, title = CASES[kind]
     choice = choice | {"pretrained": "imagenet"}
-    monkeypatch.setitem(pretrained.PUBLISHED, kind, pretrained.Published(path.name, ""))
+    monkeypatch.setitem(pretrained.PUBLISHED, kind, pretrained.published(path.name, ""))
     with pytest.raises(FairflError, match=f"'imagenet' is {path.name}, which is not in"):
         built(choice, 10)
     (tmp_path / "data").mkdir()

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -32,7 +31,7 @@ _NAMELESS = re.compile(r"(unnamed[:_. ]+\d.*|\.\.\.\d+)?", re.IGNORECASE)
 
 def local_file(name: str) -> RemoteFile:
     """A file in the data folder, or in a mirror, which it is copied from. It needs no checksum: what it says counts."""
-    return RemoteFile(name, (), why_no_sha256="the user's own file")
+    return RemoteFile(name)
 
 
 class _Table(NamedTuple):
@@ -113,7 +112,7 @@ def _cells(path: Path) -> "pd.DataFrame":
         raise DataError(f"{path}: not CSV: {one_line(str(error))}") from None
     if len(lines) < 2:
         raise DataError(f"{path}: expected a header and a line per sample, found {len(lines)} lines in all")
-    text = pd.Series(lines.to_numpy().ravel(), dtype=object).str.strip().to_numpy().reshape(lines.shape)
+    text = lines.map(str.strip).to_numpy()
     return pd.DataFrame(text[1:], range(1, len(text)), text[0])
 
 
@@ -149,13 +148,11 @@ def _absent(cells: "pd.DataFrame", na_values: Sequence[str | float], keep_defaul
     """Where cells are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
     import pandas as pd
 
-    words = ["", *(MISSING if keep_default_na else ()), *(str(word).lower() for word in na_values)]
-    values = {Decimal(word) for word in words if _NUMBER.fullmatch(word)}
-    flat = pd.Series(cells.to_numpy().ravel(), dtype=object).str.lower()
-    if values:
-        known = set(flat.unique())
-        words += [word for word in known if _NUMBER.fullmatch(word) and Decimal(word) in values]
-    return pd.DataFrame(flat.isin(words).to_numpy().reshape(cells.shape), cells.index, cells.columns)
+    words = {"", *(MISSING if keep_default_na else ()), *map(str, na_values)}
+    values = {_value(word.lower()) for word in words}
+    codes, distinct = pd.factorize(cells.to_numpy().ravel())
+    absent = np.array([_value(word.lower()) in values for word in distinct])[codes]
+    return pd.DataFrame(absent.reshape(cells.shape), cells.index, cells.columns)
 
 
 def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
@@ -180,8 +177,6 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
 
 def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardize: bool) -> np.ndarray:
     """float32 [N, d]."""
-    import pandas as pd
-
     numeric = [name for name in used if name not in categories]
     values = _filled(table, numeric, _numbers(table, numeric))
     rounded = _standardized(values) if standardize else _rounded(table, numeric, values, "give `standardize: true`")
@@ -189,8 +184,7 @@ def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardi
     for name in categories:
         codes, words = _distinct(table.cells[name].mask(table.absent[name]))
         _check_many(table, name, len(words), "leave it out of the features")
-        indicators = pd.get_dummies(pd.Categorical.from_codes(codes, range(len(words))), dtype=float).to_numpy()
-        indicators = np.where(codes[:, None] < 0, np.nan, indicators)
+        indicators = np.where(codes[:, None] < 0, np.nan, np.eye(len(words))[codes])
         columns[name] = _filled(table, [name] * len(words), indicators).astype(np.float32)
     return np.column_stack([columns[name] for name in used])
 
@@ -229,15 +223,19 @@ def _distinct(cells: "pd.Series", ordered: bool = True) -> tuple[np.ndarray, lis
     import pandas as pd
 
     codes, words = pd.factorize(cells)
-    keys: list = list(words)
-    if all(map(_NUMBER.fullmatch, words)):
-        with suppress(InvalidOperation):  # an exponent of 18 digits
-            keys = [Decimal(word) for word in words]
+    keys: list = list(map(_value, words))
+    if any(isinstance(key, str) for key in keys):
+        keys = list(words)
     written: dict = {}
     for key, word in zip(keys, words, strict=True):
         written.setdefault(key, word)
     order = {key: place for place, key in enumerate(sorted(written) if ordered else written)}
     return np.array([*(order[key] for key in keys), -1])[codes], [written[key] for key in order]
+
+
+def _value(word: str) -> Decimal | str:
+    """What a cell says: a number has one value, however it is written."""
+    return Decimal(word) if _NUMBER.fullmatch(word) else word
 
 
 def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
@@ -249,20 +247,16 @@ def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
 
 def _numbers(table: _Table, names: list[str]) -> np.ndarray:
     """float64 [N, columns], NaN where a cell is missing."""
-    import pandas as pd
-
     cells, absent = table.cells[names].to_numpy(), table.absent[names].to_numpy(bool)
-    right = pd.Series(cells.ravel(), dtype=object).str.fullmatch(_NUMBER).to_numpy(bool).reshape(cells.shape) | absent
-    if not right.all():
-        row, place = np.argwhere(~right)[0]
+    right = np.array([bool(_NUMBER.fullmatch(cell)) for cell in cells.ravel()], bool).reshape(cells.shape) | absent
+    for row, place in np.argwhere(~right)[:1]:
         raise table.fault(
             row, names[place],
             "is no number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, name "
             "in `na_values` what means a missing cell",
         )  # fmt: skip
     values = np.where(absent, "nan", cells).astype(np.float64)
-    if np.isinf(values).any():
-        row, place = np.argwhere(np.isinf(values))[0]
+    for row, place in np.argwhere(np.isinf(values))[:1]:
         raise table.fault(row, names[place], "is no finite number")
     return values
 
@@ -278,11 +272,9 @@ def _filled(table: _Table, names: list[str], values: np.ndarray) -> np.ndarray:
 def _standardized(values: np.ndarray) -> np.ndarray:
     """float64 [N, d] with mean 0 and standard deviation 1; a constant column is 0.
 
-    Powers of two and the first sample are taken out before, which is exact, so that no column is too large and none
-    too far from 0.
+    The first sample is taken out before, so that no column is too far from 0.
     """
-    scaled = np.ldexp(values, -np.frexp(np.abs(values).max(0))[1])
-    shifted = scaled - scaled[0]
+    shifted = values - values[0]
     centred = shifted - shifted.mean(0)
     spread = centred.std(0)
     return centred / np.where(spread > 0, spread, 1)
@@ -290,9 +282,7 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 
 def _rounded(table: _Table, names: list[str], values: np.ndarray, hint: str) -> np.ndarray:
     """float32 [N, d]. Raises DataError for cells that are too large, and where it makes many distinct cells one."""
-    large = np.abs(values) > np.finfo(np.float32).max
-    if large.any():
-        row, place = np.argwhere(large)[0]
+    for row, place in np.argwhere(np.abs(values) > np.finfo(np.float32).max)[:1]:
         raise table.fault(row, names[place], f"is no finite float32; {hint}")
     rounded, apart = values.astype(np.float32), _standardized(values).astype(np.float32)
     for place in np.flatnonzero((rounded != values).any(0)):

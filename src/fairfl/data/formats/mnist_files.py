@@ -6,8 +6,8 @@ Checksums vouch for the files of all data sets in this format, so their contents
 from __future__ import annotations
 
 import gzip
-import struct
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -15,48 +15,48 @@ from fairfl.data.checks import usable
 from fairfl.data.interface import RemoteFile
 
 CLASSES = 10
+NAMES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
 
-_PREFIXES = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
-
-
-def names(part: str) -> list[str]:
-    """Names of the files of a part: images, then labels, train before test."""
-    kinds = ("images-idx3", "labels-idx1")
-    return [f"{prefix}-{kind}-ubyte.gz" for prefix in _PREFIXES[part] for kind in kinds]
+_CHOSEN = {"train": slice(2), "test": slice(2, 4), "all": slice(4)}
 
 
-def described(dataset: str, hosts: tuple[str, ...], *digests: tuple[str, ...]) -> dict[str, RemoteFile]:
-    """The four files by name.
+class MnistFiles:
+    """The four files of a data set, NAMES.
 
     Args:
         hosts: beginnings of their addresses.
-        digests: of each accepted form, the sha256 of the four files in the order of `names`.
+        digests: of each accepted form, the sha256 of the four files.
     """
-    return {
-        name: RemoteFile(name, tuple(host + name for host in hosts), sha256=sha256, magic="gzip", folder=dataset)
-        for name, sha256 in zip(names("all"), zip(*digests, strict=True), strict=True)
-    }
+
+    def __init__(self, dataset: str, hosts: tuple[str, ...], *digests: tuple[str, ...]) -> None:
+        self._files = [
+            RemoteFile(name, tuple(host + name for host in hosts), sha256, magic="gzip", folder=dataset)
+            for name, sha256 in zip(NAMES, zip(*digests, strict=True), strict=True)
+        ]
+
+    def of(self, part: str) -> tuple[RemoteFile, ...]:
+        """Files of a part: images, then labels, train before test."""
+        return tuple(self._files[_CHOSEN[part]])
+
+    def read(self, raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Images uint8 [N, 28, 28], labels int64 [N], and of part "all" which rows are the test part's, bool [N].
+
+        Raises:
+            SourceError: a file is missing or damaged.
+        """
+        arrays = [read_idx(usable(raw, file, file.folder)) for file in self.of(part)]
+        labels = np.concatenate(arrays[1::2]).astype(np.int64)
+        test = np.arange(len(labels)) >= len(arrays[0]) if part == "all" else None
+        return np.concatenate(arrays[::2]), labels, test
 
 
-def read(raw: Path | None, files: dict[str, RemoteFile], part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 [N, 28, 28] and labels int64 [N] of a part, train rows first.
-
-    Raises:
-        SourceError: a file is missing or damaged.
-    """
-    arrays = []
-    for name in names(part):
-        with gzip.open(usable(raw, files[name], files[name].folder)) as stream:
-            arrays.append(read_idx(stream))
-    return np.concatenate(arrays[::2]), np.concatenate(arrays[1::2]).astype(np.int64)
-
-
-def read_idx(stream: gzip.GzipFile) -> np.ndarray:
-    """uint8 array. Source of the format: the MNIST page of LeCun, Cortes and Burges.
+def read_idx(file: Path | IO[bytes]) -> np.ndarray:
+    """uint8 array of a gzip file. Source of the format: the MNIST page of LeCun, Cortes and Burges.
 
     A header (two zero bytes, type 8 for unsigned bytes, number of dimensions, the dimensions as big-endian 32-bit
     numbers), then the values.
     """
-    dimensions = stream.read(4)[3]
-    shape = struct.unpack(f">{dimensions}I", stream.read(4 * dimensions))
-    return np.frombuffer(stream.read(), np.uint8).reshape(shape)
+    with gzip.open(file) as stream:
+        data = stream.read()
+    shape = np.frombuffer(data, ">u4", data[3], 4)
+    return np.frombuffer(data, np.uint8, offset=4 + shape.nbytes).reshape(shape)
