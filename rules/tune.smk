@@ -53,7 +53,6 @@ rule calibrate:
         reported=reported_by_paper,
     output:
         json="<results>/calibrated/{setting}.json",
-        csv="<results>/calibrated/{setting}.csv",
         md="<results>/calibrated/{setting}.md",
     log:
         "<logs>/calibrate/{setting}.log",
@@ -63,7 +62,7 @@ rule calibrate:
     params:
         job=job_options,
     shell:
-        job("calibrate", "--out {output.json:q} --csv {output.csv:q} --md {output.md:q}")
+        job("calibrate", "--out {output.json:q} --md {output.md:q}")
 
 
 rule calibrated:

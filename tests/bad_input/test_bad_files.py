@@ -1,7 +1,5 @@
 """What jobs read of other jobs: damaged, incomplete or foreign files are one line that names the file."""
 
-import struct
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,8 +59,6 @@ FLOATS = np.ones((12, 2), np.float32)
 TOKENS = np.ones((12, 4), np.int64)
 DATA = [
     (b"", "damaged ("),
-    (struct.pack("<Q", 2**60) + b"{}", "damaged ("),
-    (struct.pack("<Q", 200_000) + b"[" * 200_000, "damaged ("),
     (save(tensors(), SAID)[:-5], "damaged ("),
     ({"labels": None}, "has no tensor 'labels'"),
     ({"inputs": FLOATS.astype(np.float64)}, "inputs are float64 [12, 2]; expected uint8"),
@@ -71,7 +67,6 @@ DATA = [
     ({"inputs": changed(TOKENS, (3, 1), -1)}, "holds the token -1; expected 0 or more"),
     ({"labels": ROWS}, "labels row"),
     ({"labels": ROWS / 4}, "labels are float64; expected whole numbers"),
-    ({"labels": np.array(3)}, "labels []"),
     ({"inputs": TOKENS, "labels": np.full((12, 4), 7)}, "is not within -1..2"),
     ({"inputs": TOKENS, "labels": np.full((12, 4), -1)}, "asks for no prediction"),
 ]
@@ -85,15 +80,12 @@ def test_prepared_data(tmp_path, data, words):
 
 PARTITION = [
     (b"", "damaged ("),
-    (b"PAR1" + b"\xff" * 100 + struct.pack("<I", 2**31) + b"PAR1", "damaged ("),
     ({"row": None}, "no column 'row'"),
     ({"row": changed(ROWS, 3, 12)}, "row is 12 in line 3; expected 0..11"),
-    ({"row": ROWS.astype(np.uint64) + np.uint64(2**64 - 100)}, "row is -100 in line 0"),
     ({"row": changed(ROWS, 3, 4)}, "row 4 is assigned twice"),
     ({"row": [str(row) for row in ROWS]}, "column 'row' is string"),
     ({"row": [None, *range(1, 12)]}, "column 'row' is int64 with 1 empty cells"),
     ({"client": ROWS % 2 * 2}, "client 1 has no rows"),
-    ({"client": changed(ROWS % 2, 0, 2**40)}, "client is 1099511627776 in line 0"),
     ({"part": changed(ROWS % 3, 5, 3)}, "part is 3 in line 5; expected 0..2"),
     ({"turn": changed(ROWS % 4, 0, 9)}, "turn is 9 in line 0; expected 0..3"),
     ({"label": changed(ROWS % 3, 0, 3)}, "labels row"),
@@ -107,7 +99,7 @@ def test_partitions(tmp_path, deal, words):
     refused(lambda: load_clients(*paths, CPU), named, words)
 
 
-CLUSTERS = ["[0]", "[0, -1]", "[0, true]", "{}", "null", "[[0], 1]", "[" * 10**5, "[0, 1.0]", "x"]
+CLUSTERS = ["[0]", "[0, -1]", "null", "[0, 1.0]", "x"]
 
 
 @pytest.mark.parametrize("text", CLUSTERS, ids=lambda text: text[:10])
@@ -124,14 +116,11 @@ def optimum(loss):
 
 RECORDS = [
     (b"", "damaged: not valid JSON"),
-    (b"[" * 10**5, "nested too deep"),
     (b"[]", "damaged: []: expected a mapping"),
     (b'{"loss_train": 1, "loss_validation": null}', "damaged: loss_test: missing"),
     (optimum(b"NaN"), "NaN is no number of JSON"),
-    (optimum(b"1e999"), "loss_test: inf: expected a finite number"),
     (optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
     (optimum(b'1, "loss_test": 2'), "'loss_test' is given twice"),
-    (optimum(b"9" * 400), "loss_test: a whole number of 1329 bits: expected a "),
 ]
 
 
@@ -153,8 +142,6 @@ TABLES = [
     (b"setting,seed,value\na,1,one\n", "line 2: value: 'one' is not a number"),
     (b"setting,seed,value\na,1,1\n\xff,1,1\n", "not a CSV file in UTF-8"),
     (b'setting,seed,value\n"a,1,1\n', "not a CSV file in UTF-8"),
-    (b'setting,seed,value\n"a"b,1,1\n', "not a CSV file in UTF-8"),
-    (b"setting,seed,value\n" + b"a" * 200_000 + b",1,1\n", "not a CSV file in UTF-8"),
 ]
 
 
@@ -166,7 +153,7 @@ def test_csv(tmp_path, content, words):
 
 
 # -- weights ----------------------------------------------------------------------------------------------
-WEIGHTS = [b"", b"garbage" * 100, b"PK\x03\x04garbage", b"cos\nsystem\n(S'true'\ntR.", b"\x80\x02X\x01\x00\x00\x00a."]
+WEIGHTS = [b"", b"PK\x03\x04garbage", b"cos\nsystem\n(S'true'\ntR."]
 
 
 @pytest.mark.parametrize("content", WEIGHTS, ids=lambda content: repr(content[:10]))

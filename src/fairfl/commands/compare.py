@@ -23,16 +23,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fairfl.commands.new import checked
+from fairfl.commands.new import SKELETONS, checked
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.plugins import PACKAGE, names
 from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
@@ -50,13 +52,6 @@ from fairfl.workflow import downloads
 
 _HEAD = "# Written by `fairfl compare"
 _ALONG = 2  # columns of the curves
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes what is there twice twice: no anchors."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 def main(root: Path, argv: list[str]) -> None:
@@ -77,29 +72,18 @@ def main(root: Path, argv: list[str]) -> None:
     args, others = parser.parse_known_args(options)
     here = Path.cwd()
     os.chdir(root)
-    laid: list[Path] = []
-    try:
-        _run(args, laid, here, given, argv, [*others, *behind, *targets])
-    except FairflError:
-        _take_back(laid)
-        raise
-
-
-def _take_back(links: list[Path]) -> None:
-    """Links that this command has laid and nobody uses."""
-    for link in links:
-        link.unlink(missing_ok=True)
-    names.cache_clear()
+    with ExitStack() as undo:
+        _run(args, undo, here, given, argv, [*others, *behind, *targets])
 
 
 def _run(
-    args: argparse.Namespace, laid: list[Path], here: Path, given: list[str], argv: list[str], others: list[str]
+    args: argparse.Namespace, undo: ExitStack, here: Path, given: list[str], argv: list[str], others: list[str]
 ) -> None:
-    """Write the experiment and build it. Links to algorithms' files go to `laid`."""
+    """Write the experiment and build it. `undo` takes back what is written, unless it is built."""
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
     own_name = args.name and checked("paper", args.name)
-    variants = [_variant(text, here, PACKAGE / "algorithms", laid) for text in args.algorithms]
+    variants = [_variant(text, here, PACKAGE / "algorithms", undo) for text in args.algorithms]
     config = load(Path("config.yaml")) | parse_config(given) | ({"scale": args.scale} if args.scale else {})
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
@@ -108,24 +92,24 @@ def _run(
     name = own_name or _free(re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}"), compared)
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
-    if path.exists() and not _is_of(path, compared):
+    before = path.read_text() if path.exists() else None
+    if before is not None and not _is_of(path, compared):
         raise FairflError(f"{path} is there already, and not of this comparison: give another --name, or remove it")
+    undo.callback(_restore, path, before)
+    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
+    atomic.write_text(path, head + text)
+    preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
     chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
-    dry, before = bool({"-n", "--dry-run", "--dryrun"} & set(others)), path.read_text() if path.exists() else None
-    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
-    _write(path, head + text, before, config)
+    dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
     alone = ", for this dry run alone" if dry else ""
     print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
-    try:
-        print("\n".join(_takes(config | parse_config(chosen))), flush=True)
-        words = line_of(with_cores(others), ["--config", *chosen])
-        done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *words])
-    finally:
-        if dry:
-            _restore(path, before)
-            _take_back(laid)
+    print("\n".join(_takes(config | parse_config(chosen))), flush=True)
+    if not dry:
+        undo.pop_all()
+    words = line_of(with_cores(others), ["--config", *chosen])
+    done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *words])
     if done.returncode:
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
@@ -154,33 +138,23 @@ def _takes(config: dict[str, Any]) -> list[str]:
     return re.findall("^takes: .*", said, flags=re.M)
 
 
-def _write(path: Path, text: str, before: str | None, config: dict[str, Any]) -> None:
-    """A file that cannot be planned is not left behind, where it would stop every other plan."""
-    atomic.write_text(path, text)
-    try:
-        preflight.check(load_workload(Path.cwd(), config | {"papers": [path.stem]}))
-    except FairflError:
-        _restore(path, before)
-        raise
-
-
 def _restore(path: Path, before: str | None) -> None:
     atomic.remove(path) if before is None else atomic.write_text(path, before)
 
 
 # -- what is compared -----------------------------------------------------------------------------
-def _variant(text: str, here: Path, folder: Path, laid: list[Path]) -> Variant:
+def _variant(text: str, here: Path, folder: Path, undo: ExitStack) -> Variant:
     """'mine', 'mine/strength=2.0' or 'path/to/mine.py/strength=2.0'. Lays a link to a file that is elsewhere."""
     if match := re.fullmatch(r"(.*\.py)(?:/(.*))?", text):
-        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder, laid), match[2])))
+        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder, undo), match[2])))
     variant = Variant.from_selector(text) if "/" in text else Variant(text, {})
     declaration("algorithms", variant.algorithm)
     parameters("algorithms", variant.algorithm, dict(variant.values), "fairfl compare", text)
     return variant
 
 
-def _linked(file: Path, folder: Path, laid: list[Path]) -> str:
-    """The algorithm's name; its file is one of `folder` or behind a link there. A new link goes to `laid`."""
+def _linked(file: Path, folder: Path, undo: ExitStack) -> str:
+    """The algorithm's name; its file is one of `folder` or behind a link there. `undo` removes a new link."""
     place = folder / file.name
     if not file.is_file():
         raise FairflError(f"{file}: no such file")
@@ -188,7 +162,8 @@ def _linked(file: Path, folder: Path, laid: list[Path]) -> str:
     if not place.exists():
         place.unlink(missing_ok=True)  # a link whose file has gone
         place.symlink_to(file.resolve())
-        laid.append(place)
+        undo.callback(names.cache_clear)
+        undo.callback(place.unlink, missing_ok=True)
         names.cache_clear()
         print(f"{place}: a link to {file.resolve()}")
     elif place.resolve() != file.resolve():
@@ -267,79 +242,47 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
 def experiment(name: str, workload: Workload, artifact: Artifact, variants: list[Variant]) -> str:
     """The YAML of a paper with the artifact's rows and those of `variants`."""
     source = workload.papers[workload.config.papers[0]]
-    theirs = [row.variant for row in artifact.rows]
     for variant in variants:
-        if variant in theirs:
+        if variant in [row.variant for row in artifact.rows]:
             raise FairflError(f"{variant} is a row of {source.paper}'s {artifact.title} already")
-    own = [_row(variant) for variant in dict.fromkeys(variants)]
     given = artifact.model_dump(mode="json", exclude_defaults=True)
+    new = [Row(algorithm=v.algorithm, hyperparameters=dict(v.values)) for v in dict.fromkeys(variants)]
+    own = [row.model_dump(mode="json", exclude_defaults=True) for row in new]
     rows = [{key: value for key, value in row.items() if key not in ("provenance", "note")} for row in given["rows"]]
-    used = {row.algorithm for setting in artifact.settings for row in artifact.variants_in(setting)}
-    titles = {key: algorithm.title for key, algorithm in source.algorithms.items() if key in used}
+    first = {row["algorithm"]: row for row in reversed(rows)}
+    titles = {row.algorithm: "" for setting in artifact.settings for row in artifact.variants_in(setting)}
+    titles = {key: algorithm.title for key, algorithm in source.algorithms.items() if key in titles}
     titles |= {v.algorithm: titles.get(v.algorithm) or _title(v.algorithm) for v in variants}
-    first: dict[str, Any] = {}  # row of each algorithm
-    for row in rows:
-        first.setdefault(row["algorithm"], row)
-    ours = " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants))
-    where = f"{source.called}'s {artifact.title}"
-    shared: dict[str, Any] = {key: given[key] for key in ("settings", "baseline") if key in given}
-    subsets = {key: given[key] for key in ("columns_of", "columns_in") if given.get(key)}
     labels = {key: text for key, text in artifact.options.get("labels", {}).items() if key in artifact.settings}
-    panels: dict[str, Any] = (
-        {"labels": {key: text.replace(" | ", ", ") for key, text in labels.items()}} if labels else {}
-    )
     parts = {workload.settings[setting].reported_part for setting in artifact.settings} - {"test"}
-    artifacts: dict[str, Any] = {
-        "table": {
-            "kind": "table",
-            "title": "Table 1",
-            "caption": f"{ours} in {where}",
-            **shared,
-            "rows": [*rows, *own],
-            "columns": artifact.columns,
-            **subsets,
-            **({"layout": given["layout"]} if given.get("layout") else {}),
-            **({"options": {"labels": labels}} if labels else {}),
-            "rules": [*given.get("rules", []), len(rows)],
-        },
-        "differences": {
-            "kind": "figure",
-            "title": "Figure 1",
-            "caption": f"{ours} minus the other rows, over the same seeds",
-            "plot": "paired_differences",
-            **shared,
-            "rows": [*own, *rows],
-            "columns": artifact.columns,
-            **subsets,
-            "options": {"of": [variant.selector for variant in variants], **panels},
-        },
-    }
-    if along := _drawable(workload, artifact):
-        artifacts["curves"] = {
-            "kind": "figure",
-            "title": "Figure 2",
-            "caption": f"{ours}, and the first row of each other algorithm, along training",
-            "plot": "metric_curves",
-            **shared,
-            "rows": [*own, *first.values()],
-            "columns": along,
-            "options": panels | ({"part": min(parts)} if parts else {}),
-        }
-    whole = {
-        "paper": name,
-        "title": f"{ours} beside {where}",
-        "sources": "own",
+    values = given | {
+        "name": name,
+        "ours": " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants)),
+        "where": f"{source.called}'s {artifact.title}",
         "metrics": {m: source.metrics[m].model_dump(mode="json", exclude_defaults=True) for m in artifact.columns},
         "algorithms": {key: {"title": title} for key, title in titles.items()},
-        "settings": {},
-        "artifacts": artifacts,
+        "rows": [*rows, *own],
+        "own_rows_first": [*own, *rows],
+        "row_of_each_algorithm": [*own, *(row for row in rows if row is first[row["algorithm"]])],
+        "rules": [*given.get("rules", []), len(rows)],
+        "labels": labels,
+        "panels": {key: text.replace(" | ", ", ") for key, text in labels.items()},
+        "selectors": [variant.selector for variant in variants],
+        "drawable": _drawable(workload, artifact),
+        "part": min(parts, default=None),
     }
-    return yaml.dump(whole, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None)
+    whole = _filled(yaml.safe_load((SKELETONS / "comparison.yaml").read_text()), values)
+    if not values["drawable"]:
+        del whole["artifacts"]["curves"]
+    return yaml.safe_dump(whole, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None)
 
 
-def _row(variant: Variant) -> dict[str, Any]:
-    values = dict(variant.values)
-    return {"algorithm": variant.algorithm} | ({"hyperparameters": values} if values else {})
+def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
+    """A template with a value where `$name` stands, and {name} in texts; keys without a value are left out."""
+    if isinstance(tree, dict):
+        parts = {key: _filled(part, values) for key, part in tree.items()}
+        return {key: part for key, part in parts.items() if part}
+    return deepcopy(values.get(tree[1:])) if tree.startswith("$") else tree.format(**values)
 
 
 def _title(algorithm: str) -> str:

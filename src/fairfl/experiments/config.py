@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from fairfl.experiments.base import DISTINCT, Strict
-from fairfl.experiments.strict import ambiguous, check_words
+from fairfl.experiments.strict import ambiguous
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain_data
 from fairfl.runtime.fingerprint import fingerprint
@@ -155,12 +155,12 @@ class Config(_FromTheCommandLine):
 
     @model_validator(mode="before")
     @classmethod
-    def _renamed(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "other_torch" in values:
+    def _null(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """`--config seeds=null` arrives as text."""
+        if "other_torch" in values:
             raise ValueError("other_torch: unknown key; did you mean 'numerics_mismatch'?")
-        # `--config seeds=null` arrives as text.
-        null = lambda value: isinstance(value, str) and value in ("null", "~")  # noqa: E731
-        return {k: None if null(v) else v for k, v in values.items()} if isinstance(values, dict) else values
+        texts = ("null", "~")
+        return {key: None if value in texts else value for key, value in values.items()}
 
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod
@@ -206,7 +206,11 @@ _TEXTS = ("scale", "papers", "artifacts", "settings", "algorithms", "data_folder
 
 def check_given(words: Iterable[str]) -> None:
     """Raises SpecError for a KEY=VALUE of a command line whose number others read otherwise."""
-    check_words(words, _TEXTS)
+    for word in words:
+        key, _, value = word.partition("=")
+        for part in re.split(r"[\s,{}\[\]]+|:\s+", value) if key not in _TEXTS else ():
+            if what := ambiguous(part.strip("'\"")):
+                raise SpecError(f"--config {key}: {what}")
 
 
 def with_papers(config: Config, available: Iterable[str], without: Collection[str] = ()) -> Config:

@@ -102,7 +102,7 @@ def _interfaces(path: Path) -> dict[str, _Interface]:
         if base is None and "Generic" not in _bases(node):
             continue
         attributes = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
-        hooks = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+        hooks = {part.name: part for part in _methods(node)}
         meant = {name: name for name in hooks if not name.startswith("_")}
         for name in list(meant):
             returned = {part.id for part in ast.walk(hooks[name].returns or node) if isinstance(part, ast.Name)}
@@ -139,52 +139,34 @@ def _class_attributes(path: Path, tree: ast.Module, interfaces: dict[str, _Inter
 
 def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iterator[tuple[int, str]]:
     """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
-    if len(node.bases) > 1 or node.keywords:
-        yield node.lineno, f"{node.name} extends more than {interface.name}; write helpers as functions"
-    methods = [part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
     used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
-    seen: set[str] = set()
-    for method in methods:
-        name = method.name
-        if name in interface.hooks:
-            if wrong := _unfit(method, interface.hooks[name]):
-                yield method.lineno, f"{node.name}.{name}: {wrong}"
-        elif not name.startswith("_") or name not in used:
+    for method in _methods(node):
+        name, hook = method.name, interface.hooks.get(method.name)
+        if hook is not None and not _fits(method.args, len(hook.args.args)):
+            given, wanted = ast.unparse(method.args), ", ".join(arg.arg for arg in hook.args.args)
+            yield method.lineno, f"{node.name}.{name}: takes ({given}), it is given ({wanted})"
+        elif hook is None and not (name.startswith("_") and name in used):
             yield method.lineno, no_hook(node.name, name, interface.name, interface.meant)
-        if name in seen:
-            yield method.lineno, f"{node.name}.{name} is there twice, the first would be ignored"
-        seen.add(name)
-    plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign, ast.AnnAssign, ast.Pass, ast.Expr)
-    for other in (other for other in node.body if not isinstance(other, plain)):
-        yield other.lineno, f"{node.name}: expected class attributes and methods, not {_start(other)}"
     for name, value in _assigned(node):
         if name not in interface.attributes:
             hint = nearest(name, interface.attributes)
             yield value.lineno, f"{node.name}.{name} is not a class attribute of {interface.name}{hint}"
         elif not _is_literal(value):
-            yield value.lineno, f"{node.name}.{name} must be a literal, not {_start(value)}"
-    inside = [method for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for method in owner.body]
+            yield value.lineno, f"{node.name}.{name} must be a literal, not {ast.unparse(value)}"
+    inside = [method for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for method in _methods(owner)]
     for part in ast.walk(tree):
         if isinstance(part, ast.FunctionDef) and part not in inside and [a.arg for a in part.args.args[:1]] == ["self"]:
             yield part.lineno, f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?"
 
 
-def _unfit(method: ast.FunctionDef | ast.AsyncFunctionDef, hook: ast.FunctionDef) -> str:
-    """Why a method cannot be called as the hook is, "" if it can."""
-    if isinstance(method, ast.AsyncFunctionDef):
-        return "is async, expected a plain function"
-    if decorated := [_start(part) for part in method.decorator_list if "property" in ast.unparse(part)]:
-        return f"is a {decorated[0]}, expected a method"
-    given, wanted = method.args, [arg.arg for arg in hook.args.args]
-    known = [arg.arg for arg in (*given.posonlyargs, *given.args)]
-    most = len(known) if given.vararg is None else len(wanted)
-    fits = len(known) - len(given.defaults) <= len(wanted) <= most
-    required = [arg for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
-    return "" if fits and not required else f"takes ({ast.unparse(given)}), it is given ({', '.join(wanted)})"
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [part for part in node.body if isinstance(part, ast.FunctionDef)]
 
 
-def _start(node: ast.AST) -> str:
-    return ast.unparse(node).splitlines()[0][:60]
+def _fits(arguments: ast.arguments, count: int) -> bool:
+    """True if a function can be called with so many arguments by their place."""
+    most = len(arguments.args) if arguments.vararg is None else count
+    return len(arguments.args) - len(arguments.defaults) <= count <= most
 
 
 def _bases(node: ast.ClassDef) -> list[str]:
@@ -195,10 +177,12 @@ def _bases(node: ast.ClassDef) -> list[str]:
 
 def _assigned(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
     """(name, value) of the assignments in the body of a class."""
-    single = [part for part in node.body if isinstance(part, ast.Assign) and len(part.targets) == 1]
-    annotated = [part for part in node.body if isinstance(part, ast.AnnAssign) and part.value is not None]
-    pairs = [(part.targets[0], part.value) for part in single] + [(part.target, part.value) for part in annotated]
-    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name) and value is not None]
+    found = []
+    for part in node.body:
+        if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
+            target = part.target if isinstance(part, ast.AnnAssign) else part.targets[0]
+            found += [(target.id, part.value)] if isinstance(target, ast.Name) else []
+    return found
 
 
 def _is_literal(value: ast.expr) -> bool:

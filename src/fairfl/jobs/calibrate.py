@@ -118,20 +118,17 @@ def choose(spec: Spec) -> dict[str, Any]:
     known = bool(noise) and None not in noise.values()
     number = calibration.choice(found, [len(point.departures) for point in spec.points], known, spec.level)
     order = sorted(range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0))
-    equal = [n for n, fit in enumerate(found) if fit.worse is not None and fit.worse < 1 - spec.level]
-    if not noise:
-        said = "FedAvg diverged at every point, so the named choices stay."
-    elif not known:
-        said = "One seed a point does not say how sure the numbers are, so the named choices stay."
+    told = [fit.worse is None or fit.worse >= 1 - spec.level for fit in found]
+    best = f"the best of {len(found)} points"
+    if not known:
+        said = "FedAvg diverged" if not noise else "One seed a point does not say how sure the numbers are"
+        said += ", so the named choices stay."
     elif number == 0:
-        said = f"FedAvg cannot tell the named choices from the best of {len(found)} points, so they stay."
+        said = f"FedAvg cannot tell the named choices from {best}, so they stay."
     else:
         kept = ", ".join(fact for fact in spec.facts if fact not in spec.points[number].departures)
-        said = (
-            f"FedAvg tells the named choices from the best of {len(found)} points, of which {len(equal)} fit as far as "
-        )
-        said += "seeds can tell. Of these the one that departs least from the named choices is taken."
-        said += f" As named: {kept}." if kept else ""
+        said = f"FedAvg tells the named choices from {best}. Of the {told.count(False)} that fit as far as seeds can "
+        said += f"tell, the one that departs least from the named choices is taken. As named: {kept or 'none'}."
     if spec.changed:
         said += f" A demonstration only: the scale changes {', '.join(spec.changed)}."
     chosen = spec.points[number]
@@ -141,14 +138,10 @@ def choose(spec: Spec) -> dict[str, Any]:
         "data": spec.data,
         "chosen": chosen.options,
         "changes": chosen.changes,
-        "told_apart": known and 0 not in equal,
+        "told_apart": known and told[0],
         "explanation": said,
         "targets": {
-            metric: {
-                "reported": target.reported,
-                "tolerance": target.tolerance,
-                "noise": noise.get(metric),
-            }
+            metric: {"reported": target.reported, "tolerance": target.tolerance, "noise": noise.get(metric)}
             for metric, target in targets.items()
         },
         "points": [
@@ -165,16 +158,13 @@ def choose(spec: Spec) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    files = {"out": "the choice (.json)", "csv": "the fit of every point", "md": "the same, as text"}
-    args, spec = job.parse(argv, "calibrate", Spec, **files)
-    with job.run_context(args, args.out, args.csv, args.md):
+    args, spec = job.parse(argv, "calibrate", Spec, out="the choice (.json)", md="the fit of every point, as text")
+    with job.run_context(args, args.out, args.md):
         from fairfl.judgement import calibration
 
         made = choose(spec)
-        header, lines = calibration.table(made)
         atomic.write_text(args.out, json.dumps(made, indent=1) + "\n")
-        atomic.write_text(args.csv, calibration.csv_text(header, lines))
-        atomic.write_text(args.md, calibration.markdown(made, spec.facts, header, lines))
+        atomic.write_text(args.md, calibration.markdown(made, spec.facts))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import yaml
 
 from fairfl.experiments.reading import with_key
@@ -112,63 +111,36 @@ def _misfit(ours: np.ndarray, reported: np.ndarray, targets: Mapping[str, Target
 
 
 # -- for readers --------------------------------------------------------------------------------
-def table(made: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and lines of the fits of a choice, the reported numbers first and then the points, the best first."""
-    facts = list(dict.fromkeys(fact for point in made["points"] for fact in point["options"]))
-    metrics = made["targets"]
-    lines = [["reported", *("" for _ in facts), *(f"{target['reported']:g}" for target in metrics.values()), "", ""]]
+def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
+    """The page of one choice: what was asked, what came out, the fit of each point, the best first."""
+    metrics, chosen = made["targets"], _listed(made["chosen"])
+    tolerances = ", ".join(f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items())
+    header = ["", *why, *metrics, "misfit", "worse"]
+    reported = ["reported", *("" for _ in why), *(f"{target['reported']:g}" for target in metrics.values()), "", ""]
+    lines = [header, ["---"] * len(header), reported]
     for point in made["points"]:
         options = point["options"]
-        name = "chosen" if options == made["chosen"] else "" if options else "named"
-        lines.append([
-            "chosen, as named" if name == "chosen" and not options else name,
-            *(_text(options[fact]) if options else "named" for fact in facts),
-            *(_number(point["ours"][metric]) for metric in metrics),
-            _number(point["misfit"]),
-            _number(point["worse"]),
-        ])  # fmt: skip
-    return ["", *facts, *metrics, "misfit", "worse"], lines
-
-
-def markdown(made: Mapping[str, Any], why: Mapping[str, str], header: list[str], lines: list[list[str]]) -> str:
-    """The page of one choice: what was asked, what came out, the fit of each point."""
-    chosen = _chosen(made) or "as the YAML names them"
-    tolerances = ", ".join(f"{metric} ± {target['tolerance']:g}" for metric, target in made["targets"].items())
+        name = ["chosen"] * (options == made["chosen"]) + ["as named"] * (not options)
+        numbers = [*(point["ours"][metric] for metric in metrics), point["misfit"], point["worse"]]
+        shown = ["diverged" if number is None else f"{number:.4g}" for number in numbers]
+        lines.append([", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *shown])
     text = [
         f"# What {made['setting']} does not say",
-        f"Chosen on FedAvg's reported row only, no other row was looked at: **{chosen}**. {made['explanation']}",
-        *([f"Made from {made['data']}."] if "stand-in" in made["data"] else []),
+        f"Chosen on FedAvg's reported row only: **{chosen or 'as the YAML names them'}**. {made['explanation']}",
+        f"Made from {made['data']}.",
         "\n".join(f"- `{fact}`: {reason}" for fact, reason in why.items()),
         f"A miss that counts 1: {tolerances}. `misfit` is the root mean square of the misses. `worse` is the share of "
         "draws of other seeds in which the best point fits better than this one.",
-        "\n".join("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *lines]),
+        "\n".join(f"| {' | '.join(line)} |" for line in lines),
     ]
-    if made["chosen"]:
-        text += ["To take it, merge this into the setting in its paper's file:", f"```yaml\n{yaml_of_choice(made)}```"]
+    if chosen:
+        setting: dict[str, Any] = {}
+        for key, value in {**made["changes"], "unstated.fitted": chosen}.items():
+            setting = with_key(setting, key, value)
+        pasted = yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
+        text.append(f"To take it, merge this into the setting in its paper's file:\n\n```yaml\n{pasted}```")
     return "\n\n".join(text) + "\n"
 
 
-def yaml_of_choice(made: Mapping[str, Any]) -> str:
-    """The setting's keys with the chosen facts, as YAML for `settings` of a paper."""
-    changes = {**made["changes"], "unstated.fitted": _chosen(made)}
-    setting: dict[str, Any] = {}
-    for key, value in changes.items():
-        setting = with_key(setting, key, value)
-    return yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
-
-
-def csv_text(header: list[str], lines: list[list[str]]) -> str:
-    """The fits as CSV."""
-    return pd.DataFrame(lines, columns=["row", *header[1:]]).to_csv(index=False)
-
-
-def _chosen(made: Mapping[str, Any]) -> str:
-    return ", ".join(f"{fact} = {_text(value)}" for fact, value in made["chosen"].items())
-
-
-def _text(value: Any) -> str:
-    return "none" if value is None else str(value)
-
-
-def _number(value: float | None) -> str:
-    return "diverged" if value is None else f"{value:.4g}"
+def _listed(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{fact} = {value}" for fact, value in options.items())

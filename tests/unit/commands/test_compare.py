@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -150,17 +151,19 @@ def test_an_algorithm_of_a_file_elsewhere(tmp_path):
     folder = tmp_path / "algorithms"
     folder.mkdir()
     (folder / "taken.py").write_text("")
-    laid = []
+    undo = ExitStack()
     for name in ("mine", "taken", "Not-A-Name", "shared"):
         (tmp_path / f"{name}.py").write_text("class Config(Strict): ...")
-    assert compare._linked(tmp_path / "mine.py", folder, laid) == "mine" and laid == [folder / "mine.py"]
+    assert compare._linked(tmp_path / "mine.py", folder, undo) == "mine"
     assert (folder / "mine.py").resolve() == tmp_path / "mine.py"
-    assert compare._linked(tmp_path / "mine.py", folder, laid) == "mine" and len(laid) == 1  # again
+    assert compare._linked(tmp_path / "mine.py", folder, undo) == "mine"  # again
     with pytest.raises(FairflError, match="is there already, and another file"):
-        compare._linked(tmp_path / "taken.py", folder, laid)
+        compare._linked(tmp_path / "taken.py", folder, undo)
     for name in ("Not-A-Name", "shared"):
         with pytest.raises(FairflError, match="cannot name an algorithm"):
-            compare._linked(tmp_path / f"{name}.py", folder, laid)
+            compare._linked(tmp_path / f"{name}.py", folder, undo)
+    undo.close()
+    assert not (folder / "mine.py").is_symlink()
     assert "mine" not in names("algorithms") and (PACKAGE / "algorithms").is_dir()
 
 

@@ -62,8 +62,8 @@ def test_words_that_are_no_configuration_stay_as_they_are():
         ("verdict.significance_level=0.1", "write --config 'verdict={significance_level: 0.1}'"),
         ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
         ("=3", "config.yaml has no key ''"),
-        ("seeds=010", "--config seeds: 010: YAML reads 8 (base 8), others 10"),
-        ("seeds=[0,1_2]", "--config seeds: 1_2: YAML or Python reads 12"),
+        ("seeds=010", "--config seeds: 010: YAML reads 8"),
+        ("seeds=[0,1_2]", "--config seeds: 1_2: YAML reads 12"),
         ("verdict={significance_level: 0_1}", "--config verdict: 0_1"),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_faulty_paper_stops_only_who_names_it(clone):
         "deleted": "algorithms.gone: 'gone' is not one of the algorithms",
         "half": "not valid YAML",
         "latin": "not UTF-8 text",
-        "octal": "rounds: 040: YAML reads 32",
+        "octal": "040: YAML reads 32",
         "train": "'train' is a rule of the workflow",
         "local": "'local_optimum' is a rule of the workflow",
         "borrows": "takes a setting from another file: .*half.yaml",
@@ -129,28 +129,3 @@ def test_the_code_of_a_job_is_read_beside_files_that_are_no_python(tmp_path, mon
 def test_own_keys_count_before_merged_ones(tmp_path, text, read):
     (tmp_path / "a.yaml").write_text(text)
     assert strict.load(tmp_path / "a.yaml")["c"] == read
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a: {rounds: 040}", "a.rounds: 040: YAML reads 32 .base 8., others 40"),
-        ("a: 1:30", "a: 1:30: YAML reads 90 .base 60., others a text"),
-        ("a: 1_2", "a: 1_2: YAML or Python reads 12"),
-        ("010: 1", "010: 010: YAML reads 8"),
-        ("a: {r: 1, r: 2}", "key 'r' is given twice"),
-        ("b: {<<: {r: 1, r: 2}}", "key 'r' is given twice"),
-    ],
-)
-def test_numbers_that_others_read_otherwise_are_refused(tmp_path, text, words):
-    (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises(SpecError, match=words):
-        strict.load(tmp_path / "a.yaml")
-
-
-def test_null_on_the_command_line_is_the_default_of_the_table_of_options(clone):
-    given = {"scale": "quick", "papers": ["fedfv"], "seeds": "null", "budget": "~", "runs_per_gpu": "null"}
-    config = load_workload(clone, given).config
-    assert config.seeds is config.budget is config.runs_per_gpu is None
-    with pytest.raises(SpecError, match="seeds.0: 010: YAML reads 8"):
-        load_workload(clone, given | {"seeds": "010,11"})

@@ -2,13 +2,10 @@
 
 import json
 
-import pytest
-
 from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.variant import split_modifiers
 from fairfl.experiments.workload import load_workload
-from fairfl.runtime.validation import SpecError
 from fairfl.workflow.graph import spec_of
 
 SETTING = {
@@ -75,32 +72,3 @@ def test_values_of_the_row_come_before_those_of_the_setting_and_the_papers(tmp_p
     spec = train_spec(load(tmp_path, row, {"modifiers": {"lsr": {"gamma": 0.2, "augmentation": "colour"}}}, **paper))
     given = spec["modifiers"]["lsr"]
     assert (given["gamma"], given["augmentation"], given["Td"], given["warmup"]) == (0.1, "colour", 0.5, 0.2)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"lrs": {"gamma": 0.2}}, "settings.s.modifiers: .*'lrs'.*did you mean 'lsr'"),
-        ({"lsr": {"augmentatoin": "none"}}, "modifiers: .*lsr: unknown hyper-parameter 'augmentatoin'.*'augmentation'"),
-    ],
-)
-def test_what_a_setting_gives_no_modifier_is_refused(tmp_path, given, says):
-    with pytest.raises(SpecError, match=says):
-        load(tmp_path, {"algorithm": "fedavg"}, {"modifiers": given})
-
-
-@pytest.mark.parametrize(
-    ("row", "setting", "message"),
-    [
-        ({"algorithm": "fedma", "modifiers": {"fedvarp": {}}}, {}, "fedvarp makes no sense with fedma"),
-        (
-            {"algorithm": "qffl", "hyperparameters": {"q": 0.5, "L": 0.125},
-             "modifiers": {"server_momentum": {"beta": 1.9}}}, {},
-            r"yaml: s: qffl\(L=0.125, q=0.5, server_momentum.beta=1.9\): server_momentum.beta: 1.9",
-        ),
-        ({"algorithm": "fedavg", "modifiers": {"lsr": {}}}, {"loss": "logistic"}, "lsr acts on loss .*not on logistic"),
-    ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_refused_by_name(tmp_path, row, setting, message):
-    with pytest.raises(SpecError, match=message):
-        load(tmp_path, row, setting)

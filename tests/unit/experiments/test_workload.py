@@ -18,7 +18,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train
 from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.validation import SpecError
 from fairfl.workflow.graph import spec_of
 from tests.unit.registered import uncommitted
 from tests.workflow.graphs import graph_of
@@ -74,22 +73,6 @@ def test_stand_ins_are_declared(root, scale, real):
         published, label = load.papers[load.paper_of[name]].settings[name].data.name, setting.data.label
         as_published = published in real or published.startswith(("synthetic", "two_quadratics"))
         assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        (
-            {"artifacts": "fedfv_table3", "settings": "fedfv_cifar10"},
-            "`settings` leaves out all that it shows: fedfv_fmnist",
-        ),
-        ({"artifacts": "fedfv_table3", "papers": "eagle"}, "`papers` leaves out fedfv"),
-        ({"artifacts": "fedfv_table33"}, "did you mean 'fedfv_table3'"),
-    ],
-)
-def test_an_artifact_that_is_left_out_is_not_said_to_be_unknown(root, config, words):
-    with pytest.raises(SpecError, match=f"config.yaml: artifacts: no artifact 'fedfv_table33?'.*{words}"):
-        workload(root, **config)
 
 
 def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(root):

@@ -97,20 +97,18 @@ def test_a_diverged_point_comes_last_and_is_never_chosen(tmp_path):
     assert choice["points"][-1]["options"] == {} and choice["points"][-1]["misfit"] is None
     assert choice["chosen"] == {"rate": 1.0, "samples": 500}
     every = made(tmp_path, [(None, None)] * 3)
-    assert every["chosen"] == {} and "diverged at every point" in every["explanation"]
+    assert every["chosen"] == {} and "FedAvg diverged" in every["explanation"]
 
 
-def test_the_command_leaves_the_choice_and_its_tables(tmp_path):
+def test_the_command_leaves_the_choice_and_its_page(tmp_path):
     spec = json.dumps(written(tmp_path, [WORSE, BEST, (0.6, 0.8)]))
-    out, csv, md = (tmp_path / f"out.{ending}" for ending in ("json", "csv", "md"))
-    calibrate.main(["--spec", spec, "--out", str(out), "--csv", str(csv), "--md", str(md)])
+    out, md = tmp_path / "out.json", tmp_path / "out.md"
+    calibrate.main(["--spec", spec, "--out", str(out), "--md", str(md)])
     assert json.loads(out.read_text())["chosen"] == {"rate": 1.0, "samples": 500}
-    lines = csv.read_text().splitlines()
-    assert lines[0] == "row,rate,samples,gap_max,accuracy_balanced,misfit,worse"
-    assert lines[1] == "reported,,,0.5,80,," and lines[2].startswith("chosen,1.0,500,0.501,80.1,")
-    assert lines[-1].startswith("named,named,named,0.9,70,")
     text = md.read_text()
     pasted = yaml.safe_load(text.partition("```yaml\n")[2].removesuffix("```\n"))
     assert pasted == {"settings": {"s": POINTS[1]["changes"] | {"unstated": {"fitted": "rate = 1.0, samples = 500"}}}}
     assert text.startswith("# What s does not say\n") and "**rate = 1.0, samples = 500**" in text
     assert "Made from digits (stand-in for emnist)." in text and "gap_max ± 0.1, accuracy_balanced ± 1" in text
+    assert "| reported |  |  | 0.5 | 80 |  |  |\n| chosen | 1.0 | 500 | 0.501 | 80.1 | " in text
+    assert "| as named | named | named | 0.9 | 70 | " in text

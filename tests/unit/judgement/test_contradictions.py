@@ -117,15 +117,3 @@ def test_inequalities_forgive_rounding(relation, worst, broken) -> None:
     order = {"id": "order", "expr": f"gain(row) {relation} acc(row)", "text": "no more than the mean"}
     wanted = {("p_table1", metric): ["no more than the mean"] for metric in ("gain", "acc")} if broken else {}
     assert texts(paper(order), table1=values(gain=worst, acc=50.0)) == wanted
-
-
-@pytest.mark.parametrize(
-    ("relations", "message"),
-    [
-        ([CV, CV], "two relations share an id"),
-        ([CV | {"setting": "u"}], "consistency.cv: unknown setting 'u'"),
-    ],
-)
-def test_papers_with_such_relations_are_refused(relations, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        paper(*relations)

@@ -107,25 +107,3 @@ def test_rows_that_are_equal_in_effect_are_held_against_each_other():
         found = self_consistency("demo", paper, {"demo_table1": Cells(cells)}, VerdictConfig())
         assert found == SelfConsistency(alike=3, alike_near=agree, alike_strict=strict)
     assert with_itself(found) == "67 % (33 %, strict rule) of 3 pairs of rows equal in effect; prints nothing twice"
-
-
-def test_a_row_that_is_equal_in_effect_is_one_of_the_papers():
-    group = {"setting": "x", "rows": [{"algorithm": "fedavg"}, {"algorithm": "fedavgg"}], "source": "inferred: no"}
-    with pytest.raises(ValueError, match="equivalent_rows.0.rows.1: unknown 'fedavgg'; did you mean 'fedavg'"):
-        Paper(**PAPER | {"equivalent_rows": [group]})
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"setting": "y"}, "headline.setting: unknown 'y'"),
-        ({"method": {"algorithm": "fedavgg"}}, "headline.method: unknown 'fedavgg'; did you mean 'fedavg'"),
-        ({"utility": "ac"}, "headline.utility: unknown 'ac'; did you mean 'acc'"),
-    ],
-)
-def test_a_headline_names_what_the_paper_has(change, words):
-    headline = {"setting": "x", "method": {"algorithm": "fedavg"}, "baseline": {"algorithm": "fedavg"}}
-    headline |= {"fairness": "acc", "utility": "acc", "source": "abstract"}
-    assert Paper(**PAPER | {"headline": headline}).headline
-    with pytest.raises(ValueError, match=words):
-        Paper(**PAPER | {"headline": headline | change})

@@ -30,12 +30,10 @@ def changed(setting, clusters=2, partition=None, options=None, data=None):
     [
         ({"clusters": 1, "partition": "iid"}, ""),
         ({"partition": "by_domain", "options": {"clients": [4, 3]}}, ""),
-        ({"clusters": 3, "partition": "by_domain", "options": {"clients": [4, 3]}}, "has 2 true clusters"),
         ({"partition": "rotation_clusters", "options": {"angles": [0, 90, 180], "clients": [2, 2, 2]}}, "has 3 true"),
         ({"partition": "by_client", "data": ("local_csv", {"cluster": None})}, "expected 1, one surrogate for all"),
         ({"partition": "by_client", "data": ("local_csv", {"cluster": "arm"})}, ""),
         ({"partition": "by_client", "data": ("synthetic_regression", {})}, ""),
-        ({"partition": "dirichlet_by_class", "options": {"alpha": 0.5}, "data": ("digits", {})}, "expected 1"),
     ],
 )
 def test_surrogates_of_clusters_that_there_are_not(focus, parts, words):

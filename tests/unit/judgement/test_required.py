@@ -87,58 +87,7 @@ def test_a_figure_with_nothing_to_draw_is_refused(planned, plot, part) -> None:
         planned(figure)
 
 
-BOTH = ["accuracy_mean", "accuracy_worst10"]
 SQUARED = {"loss": "squared_error", "evaluated_parts": ["train", "test"]}
-
-
-@pytest.mark.parametrize(
-    ("figure", "message"),
-    [
-        ({"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"patr": "test"}}, "options.patr: unknown"),
-        (
-            {"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"part": "train"}},
-            "needs clients evaluated on train, evaluated_parts of template_digits are test",
-        ),
-        (
-            {"plot": "metric_curves", "columns": ["accuracy_mean"], "options": {"log": ["accuracy_maen"]}},
-            "options: 'accuracy_maen' is not one of the columns; did you mean 'accuracy_mean'",
-        ),
-        (
-            {"plot": "metric_scatter", "columns": BOTH, "options": {"x": "accuracy_mean", "y": "accuracy_worst"}},
-            "options: 'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'",
-        ),
-        (
-            {"plot": "gap_boxes"},
-            "gap_client_0: is measured from each client's local_optimum",
-        ),
-        ({"plot": "excess_risk"}, "excess_client_0: is measured from each client's surrogate"),
-        (
-            {"plot": "separators"},
-            "needs the models of the runs: template_digits has keep: nothing, expected model",
-        ),
-        ({"plot": "weight_paths"}, "needs clients evaluated on train"),
-    ],
-)
-def test_a_figure_that_its_settings_cannot_fill_is_refused(planned, figure, message) -> None:
-    with pytest.raises(SpecError) as error:
-        planned(figure)
-    assert message in str(error.value) and "papers/template.yaml: artifacts.figure1" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("column", "setting", "message"),
-    [
-        ("gap_max", {}, "gap_max: is measured from each client's local_optimum, which template_digits does not have"),
-        ("accuracy_mean_late", {}, "template_digits has no late_evaluations"),
-        ("accuracy_client_10", {}, "accuracy_client_10: template_digits has clients 0 to 9"),
-        ("accuracy_mean", SQUARED, "accuracy_mean: template_digits is a regression, which has no accuracy"),
-        ("learning_rate", {}, "learning_rate: is what tuning chose, and template_digits has no tuning"),
-    ],
-)
-def test_a_table_whose_cells_would_be_empty_is_refused(planned, column, setting, message) -> None:
-    with pytest.raises(SpecError) as error:
-        planned({"plot": "label_shares"}, {"columns": [column], "claims": []}, setting, [column])
-    assert "papers/template.yaml: artifacts.table1: " in str(error.value) and message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -159,36 +108,6 @@ def test_a_figure_of_paths_needs_models_with_their_paths(planned) -> None:
 def test_columns_of_curves_are_metrics_along_training(planned) -> None:
     with pytest.raises(SpecError, match="columns: 'accuracy_area' cannot be drawn along training"):
         planned({"plot": "metric_curves", "columns": ["accuracy_area"]}, metrics=["accuracy_area"])
-
-
-def test_metrics_that_nothing_measures_are_all_named_at_once(planned) -> None:
-    with pytest.raises(SpecError) as error:
-        planned(metrics=["accuracy_wrst10", "loss_clients_1"])
-    assert "metrics.accuracy_wrst10: nothing measures it; did you mean 'accuracy_worst10'" in str(error.value)
-    assert "metrics.loss_clients_1: nothing measures it; did you mean 'loss_client_" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("metric", "keys", "setting", "message"),
-    [
-        ("accuracy_mean", {"unit": "percnt"}, {}, "metrics.accuracy_mean.unit: 'percnt': it is measured in fraction; "),
-        ("accuracy_var", {"unit": "percent"}, {}, "metrics.accuracy_var.unit: 'percent': it is measured in fraction^2"),
-        ("loss_mean", {"unit": "nats", "other_units": ["msd"]}, {}, "metrics.loss_mean.unit: 'msd'"),
-        ("loss_mean", {"unit": "nats"}, SQUARED, "loss_mean: template_digits measures it in mse, which unit: nats"),
-    ],
-)  # fmt: skip
-def test_a_unit_in_which_it_is_not_measured_is_refused(planned, metric, keys, setting, message) -> None:
-    """At the plan, not by the table after all trainings."""
-    with pytest.raises(SpecError) as error:
-        planned(
-            {"plot": "label_shares"}, {"columns": ["loss_mean"], "claims": []}, setting, ["loss_mean"], {metric: keys}
-        )
-    assert "papers/template.yaml: " in str(error.value) and message in str(error.value)
-
-
-def test_a_unit_that_resembles_none_gets_each_unit_once(planned) -> None:
-    with pytest.raises(SpecError, match="known: fraction, percent, percent_points\n"):
-        planned(metrics=["accuracy_mean"], units={"accuracy_mean": {"unit": "lux"}})
 
 
 @pytest.mark.parametrize(

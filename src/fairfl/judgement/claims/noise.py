@@ -11,6 +11,7 @@ every run.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -27,32 +28,23 @@ NONE = Cells()
 
 
 @dataclass(frozen=True)
-class DrawnCells(Cells):
-    """Cells with means as another draw of seeds might have given them; `find` draws each on first use."""
+class _Asked(Cells):
+    """Cells that note which of them a claim asks for, in its order, which is that of every draw."""
 
-    pooled: Mapping[tuple[str, str], Noise] = field(default_factory=dict)
-    generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    reported: Cells = field(default_factory=Cells)
-    seeds: Mapping[str, int] = field(default_factory=dict)  # the paper's in a setting
-    level: float = 0.05
-    drawn: dict[Key, Cell] = field(default_factory=dict)
-    unknown: set[Key] = field(default_factory=set)  # of fewer seeds than the paper's, and without a known noise
+    asked: dict[Key, Cell] = field(default_factory=dict)
 
     def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
         cell = super().find(setting, variant, metric)
-        key = key_of(setting, variant, metric)
-        theirs = self.seeds.get(setting, 0)
-        paper = self.reported.find(setting, variant, metric)
-        noise = with_printed(noise_of(key, cell, self.pooled), paper, theirs, self.level)
-        if cell is not None and cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs:
-            self.unknown.add(key)  # also if its last evaluations move: they bound the noise from below only
-        noise = with_evaluations(noise, key, Cells(self.cells, one_draw=self.one_draw), self.level)
-        if cell is None or cell.mean is None or not noise.freedom:
-            return cell
-        if key not in self.drawn:
-            error = noise.error(cell.seeds) * self.generator.standard_t(noise.freedom)
-            self.drawn[key] = Cell(cell.mean + error, seeds=cell.seeds, unit=cell.unit)
-        return self.drawn[key]
+        if cell is not None:
+            self.asked.setdefault(key_of(setting, variant, metric), cell)
+        return cell
+
+
+@cache
+def _students(*freedoms: int) -> list[list[float]]:
+    """t of each of these degrees of freedom, [DRAWS, n]."""
+    generators = map(np.random.default_rng, range(DRAWS))
+    return [[generator.standard_t(freedom) for freedom in freedoms] for generator in generators]
 
 
 def share_of_resamples(
@@ -65,16 +57,27 @@ def share_of_resamples(
 ) -> tuple[float | None, bool]:
     """Share of `DRAWS` draws of the numbers in which a claim is supported, None if none of its numbers has a known
     noise; and True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
-    held, unknown = 0, False
-    for draw in range(DRAWS):
-        generator = np.random.default_rng(draw)
-        drawn = DrawnCells(
-            cells.cells, cells.skip_empty, cells.curves, cells.one_draw, pooled, generator, reported, seeds, level
-        )
-        held += judge(drawn).status == "supported"
-        unknown |= bool(drawn.unknown)
-        if not drawn.drawn:
-            return None, unknown
+    watched = _Asked(cells.cells, cells.skip_empty, one_draw=cells.one_draw)
+    judge(watched)
+    noises: dict[Key, Noise] = {}
+    unknown = False
+    for key, cell in watched.asked.items():
+        theirs = seeds.get(key[0], 0)
+        noise = with_printed(noise_of(key, cell, pooled), reported.find(*key), theirs, level)
+        # Also if its last evaluations move: they bound the noise from below only.
+        unknown |= cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs
+        noise = with_evaluations(noise, key, cells, level)
+        if cell.mean is not None and noise.freedom:
+            noises[key] = noise
+    if not noises:
+        return None, unknown
+    held = 0
+    for draw in _students(*(noise.freedom for noise in noises.values())):
+        drawn = {}
+        for (key, noise), t in zip(noises.items(), draw, strict=True):
+            cell = watched.asked[key]
+            drawn[key] = Cell((cell.mean or 0.0) + noise.error(cell.seeds) * t)
+        held += judge(Cells(watched.asked | drawn)).status == "supported"
     return held / DRAWS, unknown
 
 
