@@ -21,24 +21,22 @@ from typing import Any
 
 import jinja2
 
+from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
+from fairfl.judgement.cells import digits_of
 from fairfl.judgement.measurements import (
-    CHECKED,
-    DIFFER,
     INCONCLUSIVE,
     Count,
     by_tolerance_alone,
     count,
-    count_claims,
     measurements,
 )
-from fairfl.judgement.rows import ClaimLine, ComparisonLine
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import printed_cell
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
-from fairfl.reporting.headlines import claims_text, share
+from fairfl.reporting.headlines import COLUMNS, lines_of, share
 from fairfl.reporting.page.text import plain
 from fairfl.reporting.reproduction import Reproduction, markdown_table
 from fairfl.runtime import tables
@@ -81,11 +79,11 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
             tables.remarks_of(file)
             lines = list(csv.DictReader(file))
         for line in lines:
-            if "algorithm" in line:
-                line["title"] = described.algorithms[line["algorithm"]].title
             if "claim" in line:
                 stated = described.artifacts[line["artifact"].partition("_")[2]].claims
-                line |= next({"text": claim.text} for claim in stated if claim.id == line["claim"])
+                line["text"] = next(claim.text for claim in stated if claim.id == line["claim"])
+            elif "algorithm" in line:
+                line["title"] = described.algorithms[line["algorithm"]].title
         return lines
 
     said = RecordQueries(root, reproduction)
@@ -111,24 +109,11 @@ class RecordQueries:
         return share(self.counted(*names))
 
     def say(self, *names: str) -> str:
-        """'Of 65 numbers 62 agree, 1 is close, 2 differ.'; those inconclusive and those not run are said, too."""
+        """'Of 65 numbers 62 have been checked at full scale: 56 agree, 1 close, 2 differ, 3 inconclusive.'"""
         found = self.counted(*names)
-        rest = found.published - found.checked
-        more = f"; {rest:,} {'was' if rest == 1 else 'were'} not run" if rest else ""
-        if found.inconclusive:
-            more = f"; {found.inconclusive:,} more {'is' if found.inconclusive == 1 else 'are'} inconclusive{more}"
-        if not found.conclusive:
-            only = more if found.inconclusive else ""
-            return f"None of {found.published:,} numbers has been checked at full scale{only}."
-        parts = [f"{found.agree:,} agree{'s' * (found.agree == 1)}"]
-        parts += [f"{found.close:,} {'is' if found.close == 1 else 'are'} close"] * bool(found.close)
-        parts += [f"{found.differ:,} differ{'s' * (found.differ == 1)}"] * bool(found.differ)
-        strictly = (
-            f" ({found.strict:,} agree or are close by the strict rule)"
-            if found.strict != found.conclusive - found.differ
-            else ""
-        )
-        return f"Of {found.conclusive:,} numbers {', '.join(parts)}{strictly}{more}."
+        counts = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+        checked = f"{found.checked:,} have been checked at full scale"
+        return f"Of {found.published:,} numbers {checked}: {counts}, {found.inconclusive:,} inconclusive."
 
     def rules(self) -> str:
         """A table of the papers' numbers: by their tolerances alone, and with those apart that cannot tell."""
@@ -137,82 +122,51 @@ class RecordQueries:
             lines = self._lines(name)
             alone, found = count(map(by_tolerance_alone, lines)), count(lines)
             if found.checked:
-                before, after = ([of.agree, of.close, of.differ, share(of)] for of in (alone, found))
-                before[-1] = share(alone).partition(" (")[0]  # strict verdicts are by this rule
-                rows.append([paper.called, *map(str, [*before, *after[:3], found.inconclusive, after[3]])])
+                before = [alone.agree, alone.close, alone.differ, share(alone).partition(" (")[0]]  # the strict rule
+                after = [found.agree, found.close, found.differ, found.inconclusive, share(found)]
+                rows.append([paper.called, *map(str, [*before, *after])])
         words = ["agree", "close", "differ", "agree or close"]
-        here = [*words[:3], "inconclusive", words[3]]
-        return markdown_table(["paper", *(f"{word}, by tolerance alone" for word in words), *here], rows).strip()
+        header = ["paper", *(f"{word}, by tolerance alone" for word in words), *words[:3], "inconclusive", words[3]]
+        return markdown_table(header, rows).strip()
 
     def repeated(self) -> str:
-        """How often our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
-        return self._all.repeated().strip()
+        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
+        found = self.counted()
+        if not found.pairs:
+            return "No number has several seeds and a noise that one is checked with."
+        return (
+            f"Of {found.pairs:,} pairs of a number's first seed and another, checked as if the first were alone, "
+            f"{100 * found.pairs_within / found.pairs:.0f} % are within its noise. "
+            f"{100 * (1 - VerdictConfig().significance_level):.0f} % would be if the tolerances were right."
+        )
 
     def beyond(self) -> int:
         """How many inconclusive numbers lie beyond their tolerance."""
         places = measurements(self._lines()).values()
         return sum(one.verdict == INCONCLUSIVE and by_tolerance_alone(one).verdict != "agrees" for one, *_ in places)
 
-    def seeds(self, *names: str) -> str:
-        """'73 of 140 rest on one seed where the paper has several.', '' if none does."""
-        found = self.counted(*names)
-        verb = "rests" if found.one_seed == 1 else "rest"
-        return f"{found.one_seed:,} of {found.checked:,} {verb} on one seed." if found.one_seed else ""
-
-    def differing(self, name: str) -> str:
-        """'Mean of FedMGDA+ ε = 0.1 (80.70; the paper has 79.33)' of each number of an artifact that differs."""
-        paper, _ = self._all.artifacts[name]
-        lines = [line for line in self._lines(name) if line.verdict in DIFFER and not line.contradiction]
-        return "; ".join(
-            f"{self._metric(paper, line.metric)} of {self._variant(paper, line)} "
-            f"({self._shown(paper, line, 'ours')}; the paper has {self._shown(paper, line, 'reported')})"
-            for line in lines
-        )
-
-    def claims(self, *names: str) -> str:
-        """'6 supported, 1 inconclusive' of papers or artifacts."""
-        return claims_text(count_claims(self._claims(*names)))
-
-    def decided(self, *names: str) -> str:
-        """A list of the claims that were checked, with what came out."""
-        said = []
-        for line in self._claims(*names):
-            if line.status in ("supported", "inconclusive", "refuted"):
-                _, artifact = self._all.artifacts[line.artifact]
-                text = next((claim.text for claim in artifact.claims if claim.id == line.claim), line.claim)
-                said.append(f"- {artifact.title}: {plain(text)}: **{line.status}**")
-        return "\n".join(said)
-
-    def table(self, name: str, metrics: list[str], rows: list[str] | None = None, setting: str | None = None) -> str:
-        """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1'), None: all."""
+    def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
+        """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1')."""
         paper, artifact = self._all.artifacts[name]
-        place = setting or artifact.settings[0]
-        lines = {(line.variant, line.metric): line for line in self._all.numbers.get(name, ()) if line.setting == place}
-        wanted = (
-            [Variant.from_selector(row) for row in rows] if rows else list(dict.fromkeys(each for each, _ in lines))
-        )
-        titles = {row.variant: row.title for row in artifact.rows if row.title}
+        described, titles = self._all.papers[paper], {row.variant: row.title for row in artifact.rows}
         body = []
-        for variant in wanted:
-            cells = []
-            for metric in metrics:
-                line = lines.get((variant, metric))
-                ours = self._shown(paper, line, "ours") if line else "–"
-                theirs = self._shown(paper, line, "reported") if line else "–"
-                cells.append(f"{ours} ({theirs})" if line else "–")
-            known = next((line for (each, _), line in lines.items() if each == variant), None)
-            title = titles.get(variant) or (self._variant(paper, known) if known else str(variant))
+        for row in rows:
+            variant = Variant.from_selector(row)
+            title = titles.get(variant) or variant.label(described.algorithms[variant.algorithm].title)
+            cells = [
+                f"{self.number(name, row, metric)} ({self.number(name, row, metric, 'reported')})" for metric in metrics
+            ]
             body.append([plain(title), *cells])
-        return markdown_table(
-            ["ours (the paper's)", *(self._metric(paper, metric) for metric in metrics)], body
-        ).strip()
+        header = [plain(described.metrics[metric].name) for metric in metrics]
+        return markdown_table(["ours (the paper's)", *header], body).strip()
 
     def number(self, name: str, row: str, metric: str, side: str = "ours") -> str:
-        """One number of an artifact as the paper prints such; 'not run' if there is none of ours."""
+        """One number of an artifact as the paper prints such; 'not run' if there is none."""
         variant, (paper, _) = Variant.from_selector(row), self._all.artifacts[name]
         for line in self._all.numbers.get(name, ()):
             if (line.variant, line.metric) == (variant, metric):
-                return self._shown(paper, line, side) if getattr(line, side) is not None else "not run"
+                digits = digits_of(self._all.papers[paper].metrics)(metric)
+                return printed_cell(getattr(line, side), line.unit, digits, missing="not run")
         raise LookupError(f"{name} has no {metric} of {row}")
 
     def recorded(self, setting: str) -> dict[str, float]:
@@ -224,8 +178,9 @@ class RecordQueries:
         return {"trainings": len(jobs), "minutes": sum(entry.origin.seconds for entry in jobs.values()) / 60}
 
     def paper_rows(self) -> str:
-        """The table of README: a line for each paper."""
-        return self._all.headlines().strip()
+        """The table of README: a line for each paper, does it reproduce?"""
+        lines = lines_of(self._all.papers, *self._all.counted(*self._all.papers))
+        return markdown_table(list(COLUMNS), (line.cells for line in lines)).strip()
 
     def status(self) -> str:
         """'27 November 2026, commit 1a2b3c4' of the newest entry of the record."""
@@ -240,35 +195,15 @@ class RecordQueries:
         day = date.fromisoformat(newest.date)
         return f"{day.day} {day:%B %Y}" + (f", commit {newest.commit[:7]}" if newest.commit else "")
 
-    def artifacts(self, paper: str | None = None, in_paper: bool = True) -> int:
+    def artifacts(self, in_paper: bool = True) -> int:
         """How many tables and figures the papers have, or how many other interpretations of them."""
-        return sum(
-            artifact.in_paper == in_paper for name, artifact in self._all.artifacts.values() if name == (paper or name)
-        )
+        return sum(artifact.in_paper == in_paper for _, artifact in self._all.artifacts.values())
 
     def _lines(self, *names: str) -> list[ComparisonLine]:
-        return [line for name in names or self._all.papers for line in self._of(name, 0, self._all.numbers)]
-
-    def _claims(self, *names: str) -> list[ClaimLine]:
-        return [line for name in names or self._all.papers for line in self._of(name, 1, self._all.claims)]
-
-    def _of(self, name: str, which: int, every: Mapping[str, list[Any]]) -> list[Any]:
-        """The numbers (0) or claims (1) of a paper, its own artifacts', or of an artifact."""
-        if name in self._all.papers:
-            return self._all.counted(name)[which]
-        if name not in self._all.artifacts:
-            raise LookupError(f"no paper or artifact {name!r}")
-        return every.get(name, [])
-
-    def _metric(self, paper: str, name: str) -> str:
-        described = metric_of(self._all.papers[paper].metrics, name)
-        return plain(described.name) if described else name
-
-    def _variant(self, paper: str, line: ComparisonLine) -> str:
-        title = self._all.papers[paper].algorithms[line.algorithm].title
-        return plain(Variant.from_csv("", line.hyperparameters).label(title))
-
-    def _shown(self, paper: str, line: ComparisonLine, side: str) -> str:
-        digits = digits_of(self._all.papers[paper].metrics)(line.metric)
-        missing = DIVERGED if side == "ours" and line.verdict in CHECKED else "–"
-        return printed_cell(getattr(line, side), line.unit, digits, missing=missing)
+        """The numbers of papers, their own artifacts', or of artifacts; of all papers if none is named."""
+        lines = []
+        for name in names or self._all.papers:
+            if name not in self._all.papers and name not in self._all.artifacts:
+                raise LookupError(f"no paper or artifact {name!r}")
+            lines += self._all.counted(name)[0] if name in self._all.papers else self._all.numbers.get(name, [])
+        return lines

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fairfl.experiments.paper import Paper
+from fairfl.experiments.paper import Headline, Paper
 from fairfl.judgement.cells import digits_of, metric_of
 from fairfl.judgement.headlines import Change, SelfConsistency, changes
 from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
@@ -36,14 +36,8 @@ def share(found: Count) -> str:
     return _share(found.conclusive - found.differ, found.strict, found.conclusive) if found.conclusive else "–"
 
 
-def share_of_enough(found: Count) -> str:
-    """Likewise, but '2 of 3' of too few for a share."""
-    few = 0 < found.conclusive < ENOUGH
-    return f"{found.conclusive - found.differ} of {found.conclusive}" if few else share(found)
-
-
 def _share(many: int, strict: int, of: int) -> str:
-    here, strictly = (f"{number / of:.0%}".replace("%", " %") for number in (many, strict))
+    here, strictly = (f"{100 * number / of:.0f} %" for number in (many, strict))
     return here if here == strictly else f"{here} ({strictly}, strict rule)"
 
 
@@ -71,7 +65,9 @@ class PaperLine:
 
     @property
     def agreeing(self) -> str:
-        return share_of_enough(self.found)
+        """The share of what was checked that agrees or is close, '2 of 3' of too few for a share."""
+        good, of = self.found.conclusive - self.found.differ, self.found.conclusive
+        return f"{good} of {of}" if 0 < of < ENOUGH else share(self.found)
 
     @property
     def shares(self) -> dict[str, int]:
@@ -82,7 +78,9 @@ class PaperLine:
     def cells(self) -> list[str]:
         """Those of `COLUMNS`."""
         found = self.found
-        counts = [checked_of(found), self.agreeing, f"{found.inconclusive:,}", f"{found.one_seed:,}"]
+        part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
+        checked = f"{found.checked:,} of {found.published:,}{part}"
+        counts = [checked, self.agreeing, f"{found.inconclusive:,}", f"{found.one_seed:,}"]
         return [self.called, self.verdict, *counts, self.main, self.published, self.reproduced, self.claims]
 
 
@@ -97,19 +95,13 @@ def lines_of(
         mine = [line for line in numbers if line.artifact in own]
         ours = theirs = said = "–"
         if paper.headline:
-            said = sentence(paper)
+            said = sentence(paper, paper.headline)
             both = changes(paper.headline, mine)
-            ours, theirs = (written(both[side], paper) for side in ("ours", "reported"))
+            ours, theirs = (written(both[side], paper, paper.headline) for side in ("ours", "reported"))
             ours += f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
         decided = claims_text(count_claims(claim for claim in claims if claim.artifact in own))
         lines.append(PaperLine(name, paper.called, count(mine), said, theirs, ours, decided))
     return lines
-
-
-def checked_of(found: Count) -> str:
-    """'244 of 888 (27 %)'."""
-    part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
-    return f"{found.checked:,} of {found.published:,}{part}"
 
 
 def with_itself(found: SelfConsistency) -> str:
@@ -123,28 +115,26 @@ def with_itself(found: SelfConsistency) -> str:
     return f"{shown} of {found.alike:,} pairs of rows equal in effect; {text}"
 
 
-def sentence(paper: Paper) -> str:
+def _named(paper: Paper, metric: str) -> tuple[str, str, int]:
+    """Name, unit and digits of a metric."""
+    described = metric_of(paper.metrics, metric)
+    name, unit = (plain(described.name), described.unit) if described else (metric, "")
+    return name, unit, digits_of(paper.metrics)(metric)
+
+
+def sentence(paper: Paper, headline: Headline) -> str:
     """'FedFV (α = 0.667) against FedAvg, Fashion-MNIST: Std. in percent'."""
-    headline = paper.headline
-    assert headline is not None
-    titles = [plain(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline)]
-    metric = metric_of(paper.metrics, headline.fairness)
-    name, unit = (plain(metric.name), unit_words(metric.unit)) if metric else (headline.fairness, "")
+    method, baseline = (plain(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline))
+    name, unit, _ = _named(paper, headline.fairness)
     data = data_name(paper.settings[headline.setting].data.label)
-    return f"{titles[0]} against {titles[1]}, {data}: {name}" + (f" in {unit}" if unit else "")
+    return f"{method} against {baseline}, {data}: {name}" + (f" in {unit_words(unit)}" if unit_words(unit) else "")
 
 
-def written(change: Change, paper: Paper) -> str:
+def written(change: Change, paper: Paper, headline: Headline) -> str:
     """'11.23 → 1.63, Ave. +0.13'; '–' where a number is missing."""
-    headline = paper.headline
-    assert headline is not None
     if change.before is None or change.after is None:
         return "–"
-    digits, metrics = digits_of(paper.metrics), paper.metrics
-    described = metric_of(metrics, headline.fairness)
-    unit = described.unit if described else ""
-    text = " → ".join(printed(value, unit, digits(headline.fairness)) for value in (change.before, change.after))
-    utility = metric_of(metrics, headline.utility)
-    if change.gain is None or utility is None:
-        return text
-    return f"{text}, {plain(utility.name)} {change.gain + 0.0:+.{digits(headline.utility)}f}"
+    _, unit, digits = _named(paper, headline.fairness)
+    text = " → ".join(printed(value, unit, digits) for value in (change.before, change.after))
+    name, _, digits = _named(paper, headline.utility)
+    return text if change.gain is None else f"{text}, {name} {change.gain + 0.0:+.{digits}f}"

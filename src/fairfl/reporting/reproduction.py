@@ -1,32 +1,32 @@
-"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines.
+"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines (paper.md.j2).
 
 Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from fairfl.experiments.config import VerdictConfig
-from fairfl.experiments.explanations import Explanation, Explanations
+from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import DIVERGED, Cells, digits_of, metric_of
 from fairfl.judgement.headlines import self_consistency
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed_cell
-from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share_of_enough, with_itself, word_for
+from fairfl.reporting.headlines import claims_text, lines_of, with_itself
+from fairfl.reporting.notes import plural
 from fairfl.reporting.page.text import plain
 
-LONGEST = 60  # lines of a page
-_TABLES, _WORST, _OPEN = 6, 6, 3  # most artifacts and numbers; facts that the paper leaves open, at least
-_OUTCOMES = ("explained", "fixed", "unresolved")
-_TRIED = ["change", "where", "published", "before", "after", "outcome"]
+_TABLES, _WORST, _TRIED = 5, 6, 5  # most artifacts, numbers and trials
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
 _NOT_STATED = "not stated: chosen because "
+_VERBS = {"partly tested": "has been tested in part", "not tested": "has not been tested"}
 
 
 class Reproduction:
@@ -46,8 +46,7 @@ class Reproduction:
             for name, paper in papers.items()
             for key, artifact in paper.artifacts.items()
         }
-        self.numbers = _by_artifact(numbers, self.artifacts)
-        self.claims = _by_artifact(claims, self.artifacts)
+        self.numbers, self.claims = _by_artifact(numbers), _by_artifact(claims)
 
     # -- which numbers -----------------------------------------------------------------------
     def counted(self, *papers: str) -> tuple[list[ComparisonLine], list[ClaimLine]]:
@@ -65,200 +64,104 @@ class Reproduction:
     def _own(self, paper: str) -> list[str]:
         return [name for name, (owner, artifact) in self.artifacts.items() if owner == paper and artifact.in_paper]
 
-    def _tried_on(self, line: ComparisonLine) -> list[Explanation]:
-        """Hypotheses on a number."""
-        explanations = self.tried[self.artifacts[line.artifact][0]]
-        return list(explanations.on(line.artifact, line.setting, line.variant, line.metric))
-
-    # -- all papers ----------------------------------------------------------------------------
-    def repeated(self) -> str:
-        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
-        found = [(self.papers[name].called, count(self.counted(name)[0])) for name in self.papers]
-        parts = [
-            f"{called} {100 * of.pairs_within / of.pairs:.0f} % of {of.pairs:,}" for called, of in found if of.pairs
-        ]
-        pairs, within = (sum(getattr(of, name) for _, of in found) for name in ("pairs", "pairs_within"))
-        if not pairs:
-            return "No number has several seeds and a noise that one is checked with."
-        return (
-            f"Of {pairs:,} pairs of a number's first seed and another, checked as if the first were alone, "
-            f"{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "
-            f"{100 * (1 - VerdictConfig().significance_level):.0f} % would be if the tolerances were right."
-        )
-
-    def headlines(self) -> str:
-        """A line for each paper: does it reproduce?"""
-        lines = lines_of(self.papers, *self.counted(*self.papers))
-        return markdown_table(list(COLUMNS), (line.cells for line in lines))
-
     # -- one paper -----------------------------------------------------------------------------
     def page(self, name: str, status: str) -> str:
-        """docs/papers/<paper>.md. Trials get the lines that the other sections leave."""
-        sections = [self._result(name, status), self._claim(name), self._tables(name), self._differing(name)]
-        below = [self._questions(name), _bibtex(name, self.papers[name])]
-        trials = sum(len(one.tried) for _, one in self._hypotheses(name))
-        left = LONGEST - _joined([*sections, *below]).count("\n")
-        opened = self._open(name, max(_OPEN, left - trials - 6))
-        return _joined([*sections, opened, self._tried(name, left - (len(opened) + 1) * bool(opened) - 1), *below])
-
-    def _result(self, name: str, status: str) -> list[str]:
-        paper, found = self.papers[name], count(self.counted(name)[0])
-        told = (
-            f" Of {found.conclusive:,} that can be distinguished from noise, "
-            f"{share_of_enough(found)} agree or are close; "
-            f"{found.inconclusive:,} are [inconclusive](../numbers.md#verdicts), {found.one_seed:,} rest "
-            "on a single seed."
-        )
-        return [
-            f"# {paper.called}",
-            "<!-- made by `make report`, do not edit -->",
-            "",
-            f"**{paper.called} {_VERBS[word_for(found)]}** ({status}): "
-            f"{found.checked:,} of {found.published:,} published "
-            f"numbers have been checked at full scale.{told * bool(found.checked)}",
-        ]
-
-    def _claim(self, name: str) -> list[str]:
-        paper = self.papers[name]
+        """docs/papers/<paper>.md."""
+        paper, differ = self.papers[name], self.differences(name)
         (line,) = lines_of({name: paper}, *self.counted(name))
-        said = f": {' '.join(paper.headline.source.split())}" if paper.headline else ""
-        reprints = with_itself(self_consistency(name, paper, self.reported, VerdictConfig()))
-        return [
-            "## Main claim",
-            f"- {plain(paper.title)}{said}",
-            f"- **Published:** {line.main}: {line.published}",
-            f"- **Reproduced:** {line.reproduced}",
-            f"- **Claims:** {line.claims}. The paper with itself: {reprints}.",
-        ]
+        return _template().render(
+            name=name,
+            paper=paper,
+            status=status,
+            line=line,
+            verb=_VERBS.get(line.verdict, line.verdict),
+            reprints=with_itself(self_consistency(name, paper, self.reported, VerdictConfig())),
+            tables=self._tables(name),
+            differ=differ,
+            reached=Counter(map(self._reached, differ)),
+            worst=self._worst(paper, differ[:_WORST]),
+            open=_open(paper),
+            tried=self._trials(name),
+            questions=self.tried[name].questions,
+        )
 
-    def _tables(self, name: str) -> list[str]:
+    def _tables(self, name: str) -> str:
         """The artifacts with most numbers that ran, and the others in one line."""
         counts = {artifact: count(self.numbers.get(artifact, ())) for artifact in self._own(name)}
-        shown = sorted(
-            (each for each, found in counts.items() if found.checked), key=lambda each: -counts[each].checked
-        )
-        shown = shown[: _TABLES - 1]
-        rows = [
-            [artifact, *_cells(found), claims_text(count_claims(self.claims.get(artifact, ())))]
-            for artifact, found in counts.items()
-            if artifact in shown
-        ]
-        if rest := [found for artifact, found in counts.items() if artifact not in shown]:
-            every = [_cells(found) for found in rest]
-            sums = [f"{sum(int(cells[at].replace(',', '')) for cells in every):,}" for at in range(len(every[0]))]
-            rows.append([f"{len(rest)} {'others' if shown else 'not run'}", *sums, ""])
-        header = ["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"]
-        return ["## Tables and figures", *markdown_table(header, rows).splitlines()]
+        ran = sorted((each for each in counts if counts[each].checked), key=lambda each: -counts[each].checked)
+        shown, rows = ran[:_TABLES], []
+        for artifact in counts:
+            if artifact in shown:
+                rows.append(
+                    [artifact, *_cells(counts[artifact]), claims_text(count_claims(self.claims.get(artifact, ())))]
+                )
+        if rest := [line for artifact in counts if artifact not in shown for line in self.numbers.get(artifact, ())]:
+            rows.append([f"{len(counts) - len(shown)} {'others' if shown else 'not run'}", *_cells(count(rest)), ""])
+        return markdown_table(["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"], rows)
 
-    def _differing(self, name: str) -> list[str]:
-        differ = self.differences(name)
-        if not differ:
-            return []
-        reached = Counter(_reached(self._tried_on(line)) for line in differ)
+    def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
+        """The numbers that are farthest off."""
+        rows = []
+        for line in differ:
+            digits, metric = digits_of(paper.metrics)(line.metric), metric_of(paper.metrics, line.metric)
+            title = line.variant.label(paper.algorithms[line.algorithm].title)
+            sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
+            numbers = [printed_cell(value, line.unit, digits, spread, missing=DIVERGED) for value, spread in sides]
+            tolerance = "–" if line.tolerance is None or line.difference is None else f"{line.tolerance:.3g}"
+            names = [line.artifact, plain(title), plain(metric.name) if metric else line.metric]
+            rows.append([*names, *numbers, tolerance, str(line.seeds), self._reached(line) or "nothing tried yet"])
         header = ["where", "variant", "metric", "published", "reproduced", "tolerance", "seeds", "reason"]
-        return [
-            "## What differs",
-            f"{len(differ):,} numbers differ (explained: {reached['explained']:,}; something was tried: "
-            f"{reached['unresolved']:,}; openly unexplained: {reached['']:,}). The worst are below; all are in "
-            "`results/recorded/differences.csv`.\n",
-            *markdown_table(header, map(self._difference, differ[:_WORST])).splitlines(),
-        ]
+        return markdown_table(header, rows)
 
-    def _difference(self, line: ComparisonLine) -> list[str]:
-        paper = self.papers[self.artifacts[line.artifact][0]]
-        digits, unit = digits_of(paper.metrics)(line.metric), line.unit
-        described, title = metric_of(paper.metrics, line.metric), line.algorithm
-        if title in paper.algorithms:
-            title = paper.algorithms[title].title
-        sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
-        numbers = [printed_cell(value, unit, digits, spread, missing=DIVERGED) for value, spread in sides]
-        return [
-            line.artifact,
-            plain(Variant.from_csv("", line.hyperparameters).label(title)),
-            plain(described.name) if described else line.metric,
-            *numbers,
-            "–" if line.tolerance is None or line.difference is None else f"{line.tolerance:.3g}",
-            str(line.seeds),
-            _reached(self._tried_on(line)) or "nothing tried yet",
-        ]
+    def _reached(self, line: ComparisonLine) -> str:
+        """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
+        explanations = self.tried[self.artifacts[line.artifact][0]]
+        outcomes = {one.outcome for one in explanations.on(line.artifact, line.setting, line.variant, line.metric)}
+        return "explained" if "explained" in outcomes else "unresolved" if outcomes else ""
 
-    def _open(self, name: str, room: int) -> list[str]:
-        """What the text does not state and moves numbers, in `room` lines: what concerns most settings first."""
-        settings = self.papers[name].settings.values()
-        chosen = Counter(
-            (key, " ".join(text.removeprefix(_NOT_STATED).split()))
-            for setting in settings
-            for key, text in setting.sources.items()
-            if text.startswith(_NOT_STATED) and key not in _MOVE_NOTHING
-        )
-        lines = [f"- `{key}` ({_settings(many)}): {why}" for (key, why), many in chosen.most_common()]
-        searched = sorted({fact for setting in settings if setting.unstated for fact in setting.unstated.facts})
-        if searched:
-            facts = ", ".join(f"`{fact}`" for fact in searched)
-            lines.insert(0, f"- Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}")
-        return [
-            "## What the paper leaves open",
-            *_shortened(lines, room, f"`papers/{name}.yaml` (`not stated`)"),
-        ] if lines else []  # fmt: skip
-
-    def _tried(self, name: str, room: int) -> list[str]:
-        """A table of what was tried, in `room` lines with its heading: first rows of hypotheses before others."""
-        hypotheses = self._telling_first(name)
-        rows = [
-            [trial.change, f"{place.removeprefix(f'{name}_')}: {trial.where}", *trial.values(), one.outcome]
-            for number in range(max((len(one.tried) for _, one in hypotheses), default=0))
-            for place, one in hypotheses
-            for trial in one.tried[number : number + 1]
-        ]
-        if not rows:
-            return []
-        if len(rows) > (most := room - 3):  # without the heading and the head of the table
-            more = f"{len(rows) - most + 1} more rows: `papers/explanations/{name}.yaml`"
-            rows[most - 1 :] = [[more, *[""] * (len(_TRIED) - 1)]]
-        return ["## What was tried on what differs", *markdown_table(_TRIED, rows).splitlines()]
-
-    def _telling_first(self, name: str) -> list[tuple[str, Explanation]]:
-        """Hypotheses with their place: by outcome, then by how many differing numbers only they are about so far."""
-        left, seen, ordered = [], set[int](), []
-        for place, one in self._hypotheses(name):
-            about = {
-                number
-                for number, line in enumerate(self.differences(name))
-                if place in (line.artifact, line.setting) and one.covers(line.variant, line.metric)
-            }
-            left.append((place, one, about))
-        while left:
-            left.sort(key=lambda each: (_OUTCOMES.index(each[1].outcome), -len(each[2] - seen)))
-            place, one, about = left.pop(0)
-            seen |= about
-            ordered.append((place, one))
-        return ordered
-
-    def _hypotheses(self, name: str) -> Iterator[tuple[str, Explanation]]:
-        return ((place, one) for place, some in self.tried[name].differences.items() for one in some)
-
-    def _questions(self, name: str) -> list[str]:
-        asked = self.tried[name].questions
-        numbered = (f"{number}. {' '.join(text.split())}" for number, text in enumerate(asked, 1))
-        return ["## Questions to the authors", *numbered] if asked else []
+    def _trials(self, name: str) -> str:
+        """A table of what was tried: the first rows of hypotheses that led to something come first."""
+        hypotheses = [(place, one) for place, some in self.tried[name].differences.items() for one in some]
+        rows = []
+        for place, one in sorted(hypotheses, key=lambda each: each[1].outcome):
+            for number, trial in enumerate(one.tried):
+                where = f"{place.removeprefix(f'{name}_')}: {trial.where}"
+                rows.append((number, [trial.change, where, *trial.values(), one.outcome]))
+        shown = [row for _, row in sorted(rows, key=lambda row: row[0])]
+        header = ["change", "where", "published", "before", "after", "outcome"]
+        if more := len(shown[_TRIED:]):
+            shown[_TRIED:] = [[f"{more} more rows: `papers/explanations/{name}.yaml`", *[""] * 5]]
+        return markdown_table(header, shown) if shown else ""
 
 
-_VERBS = {
-    "reproduces": "reproduces",
-    "partly tested": "has been tested in part",
-    "not tested": "has not been tested",
-}
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["plain"] = plain
+    return environment.get_template("paper.md.j2")
 
 
-def _joined(sections: Iterable[list[str]]) -> str:
-    """Markdown of sections, an empty line between two; sections without lines are left out."""
-    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+def _open(paper: Paper) -> list[str]:
+    """What the text does not state and moves numbers: what concerns most settings first."""
+    chosen: Counter[tuple[str, str]] = Counter()
+    searched: set[str] = set()
+    for setting in paper.settings.values():
+        searched |= set(setting.unstated.facts if setting.unstated else ())
+        for key, text in setting.sources.items():
+            if text.startswith(_NOT_STATED) and key not in _MOVE_NOTHING:
+                chosen[key, " ".join(text.removeprefix(_NOT_STATED).split())] += 1
+    facts = ", ".join(f"`{fact}`" for fact in sorted(searched))
+    first = [f"Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}"] if facts else []
+    return first + [f"`{key}` ({plural(many, 'setting')}): {why}" for (key, why), many in chosen.most_common()]
 
 
-def _by_artifact(lines: Iterable[Line], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Line]]:
-    """Rows of artifacts that there are."""
-    groups = {name: list(group) for name, group in groupby(lines, key=lambda line: line.artifact)}
-    return {name: groups[name] for name in known if name in groups}
+def _by_artifact(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(line.artifact, []).append(line)
+    return groups
 
 
 def _badness(line: ComparisonLine) -> float:
@@ -269,31 +172,6 @@ def _badness(line: ComparisonLine) -> float:
 def _cells(found: Count) -> list[str]:
     numbers = found.published, found.checked, found.agree, found.close, found.differ, found.inconclusive
     return [f"{number:,}" for number in numbers]
-
-
-def _reached(tried: list[Explanation]) -> str:
-    """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
-    return "explained" if any(one.outcome == "explained" for one in tried) else "unresolved" if tried else ""
-
-
-def _settings(many: int) -> str:
-    return "1 setting" if many == 1 else f"{many} settings"
-
-
-def _shortened(lines: list[str], most: int, where: str) -> Iterator[str]:
-    """The first lines, and where the others are."""
-    if len(lines) <= most:
-        yield from lines
-    else:
-        yield from lines[: most - 1]
-        yield f"- {len(lines) - most + 1} more: {where}"
-
-
-def _bibtex(name: str, paper: Paper) -> list[str]:
-    authors = paper.citation.partition(".")[0].replace(", ", " and ")
-    fields = {"author": authors, "title": paper.title, "eprint": paper.arxiv or "", "archivePrefix": "arXiv"}
-    entry = ", ".join(f"{key} = {{{value}}}" for key, value in fields.items() if value)
-    return ["## Citation", "```bibtex", f"@misc{{{name}, {entry}}}", "```"]
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
