@@ -1,4 +1,4 @@
-"""The engine once more, slowly: rounds as fairfl.algorithms.interface describes them, by autograd, on full batches.
+"""The engine once more, slowly: rounds as fairfl.algorithms.interface describes them, by autograd.
 
 Hand-computed examples run on it with quadratic losses; fairfl.simulation takes the same steps on networks
 (tests/unit/simulation/test_plain_engine.py). Accuracies and validation losses are not measured.
@@ -12,6 +12,7 @@ import torch
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Plan, Received, Reports
 from fairfl.algorithms.shared import wide_mlp
+from fairfl.simulation.backends.interface import order
 from fairfl.simulation.seeds import seed_of
 
 MEASURED = {"loss_received", "loss_after", "gradient_full", "gradient_batch", "gradient_local_epoch"}
@@ -34,8 +35,8 @@ def stepped(x, result, delta):
     return x - result.weights.flatten() @ delta.reshape(-1, delta.shape[-1]) - extra
 
 
-def quadratic(y, centre, curvature):
-    """curvature ||y - centre||^2 / 2 of models [..., P]."""
+def quadratic(y, rows, centre, curvature):
+    """curvature ||y - centre||^2 / 2 of models [..., P], whatever the rows."""
     return curvature * (y - centre).square().sum(-1) / 2
 
 
@@ -48,36 +49,51 @@ def perceptrons(y, sizes, inputs):
     return outputs
 
 
-def cross_entropy(y, sizes, inputs, labels):
-    """Mean loss of these perceptrons, [...]."""
-    return -perceptrons(y, sizes, inputs).log_softmax(-1)[..., torch.arange(len(labels)), labels].mean(-1)
+def cross_entropy(y, rows, sizes, inputs, labels):
+    """Mean loss of these perceptrons on some rows, [...]."""
+    logs, labels = perceptrons(y, sizes, inputs[rows]).log_softmax(-1), labels[rows]
+    return -logs[..., torch.arange(len(labels)), labels].mean(-1)
+
+
+ALL = slice(None)
 
 
 class PlainEngine:
-    """An algorithm on clients with `losses` F_k, functions of models [..., P], who take `steps` local steps.
+    """An algorithm on clients with `losses` F_k, functions of models [..., P] and the rows of samples.
 
+    `batches(round, k, epochs)` are the rows of each local step; without it clients take `steps` steps on all rows.
     `x`, `plan`, `reports`, `result` and `state` are those of the newest exchange.
     """
 
-    def __init__(self, algorithm, federation, losses, eta=0.1, steps=2, state=None):
+    def __init__(self, algorithm, federation, losses, eta=0.1, steps=2, state=None, batches=None):
         self.algorithm, self.federation, self.losses, self.eta = algorithm, federation, losses, eta
         self.x, self.samples, self.round = federation.x, federation.samples, 0
-        self.steps = torch.as_tensor(steps, dtype=torch.float64).expand(len(losses))
+        self.steps, self.batches = torch.as_tensor(steps).expand(len(losses)), batches
         self.state = algorithm.init_state(federation) if state is None else state
 
-    def loss(self, y, ids):
+    def loss(self, y, ids, rows=None):
         """F_k of models [..., m, P] of the clients `ids`, [..., m]."""
-        return torch.stack([self.losses[k](y[..., place, :]) for place, k in enumerate(ids)], dim=-1)
+        rows = rows or [ALL] * len(ids)
+        losses = [self.losses[k](y[..., i, :], own) for i, (k, own) in enumerate(zip(ids, rows, strict=True))]
+        return torch.stack(losses, dim=-1)
 
-    def gradient(self, y, ids, slope=None):
+    def gradient(self, y, ids, rows=None, slope=None):
         y = y.clone().requires_grad_()
-        losses = self.loss(y, ids)
+        losses = self.loss(y, ids, rows)
         factor = 1 if slope is None else slope(losses.detach())[..., None]
         return factor * torch.autograd.grad(losses.sum(), y)[0]
 
-    def step(self, plan, y, ids):
+    def schedule(self, plan, k):
+        """The rows of each local step of client k."""
+        if self.batches is None or plan.full_batch:
+            rows = [ALL] * int(self.steps[k] if plan.epochs is None else plan.epochs)
+        else:
+            rows = self.batches(self.round, k, plan.epochs)
+        return rows[:1] if plan.single_step else rows
+
+    def step(self, plan, y, ids, rows):
         """h, what a local step goes along, without momentum and rate."""
-        h = self.gradient(y, ids, plan.slope)
+        h = self.gradient(y, ids, rows, plan.slope)
         if plan.mix is not None:
             h = (1 - plan.mix) * h
         if plan.direction is not None:
@@ -93,13 +109,14 @@ class PlainEngine:
     def train(self, plan, ids):
         """(start, trained models, steps taken)."""
         start = y = starts(plan, self.x, len(ids))
-        taken = self.steps[ids] if plan.epochs is None else torch.full((len(ids),), float(plan.epochs)).double()
-        taken = taken.clamp(max=1) if plan.single_step else taken
+        schedules = [self.schedule(plan, k) for k in ids]
+        taken = torch.tensor([len(rows) for rows in schedules])
         v, scale = torch.zeros_like(start), 1 if plan.lr_scale is None else plan.lr_scale[:, None]
         for number in range(int(taken.max())):
-            v = plan.momentum * v + scale * self.step(plan, y, ids)
-            y = y - self.eta * v * (number < taken)[:, None]
-        return start, y, taken
+            rows = [own[number] if number < len(own) else ALL for own in schedules]
+            v = plan.momentum * v + scale * self.step(plan, y, ids, rows)
+            y = torch.where((number < taken)[:, None], y - self.eta * v, y)
+        return start, y, taken.double()
 
     def exchange(self, number, ids):
         needs, received = self.algorithm.required_measurements(), starts(Plan(), self.x, len(ids))
@@ -108,8 +125,10 @@ class PlainEngine:
         known["seed"] = seed_of(1, "server", self.round, *[number] * (number > 0))
         if "loss_received" in needs:
             known["loss_received"] = self.loss(received, ids)
-        if {"gradient_full", "gradient_batch"} & {*needs}:
+        if "gradient_full" in needs:
             known["gradient"] = self.gradient(received, ids)
+        if "gradient_batch" in needs:
+            known["gradient"] = self.gradient(received, ids, [self.schedule(Plan(), k)[0] for k in ids])
         self.plan = self.algorithm.configure_clients(self.state, Received(**known))
         start, y, taken = self.train(self.plan, ids)
         if "loss_after" in needs:
@@ -146,4 +165,11 @@ def of_simulation(run):
     parts = [run.train_part.of(k) for k in range(run.clients.count)]
     losses = [partial(cross_entropy, sizes=sizes, inputs=inputs, labels=labels) for inputs, labels in parts]
     federation = Federation(run.samples, run.x, shapes=tuple(tuple(p.shape) for p in parameters))
-    return PlainEngine(run.algorithm, federation, losses, run.learning_rate, run.spec.local_epochs, dict(run.state))
+
+    def batches(round, k, epochs):
+        n, count = len(parts[k][1]), run.spec.local_epochs if epochs is None else epochs
+        orders = [order(n, run.local, round, k, epoch) for epoch in range(count)]
+        return [rows for own in orders for rows in own.split(run.local.batch(n))]
+
+    known = {"steps": run.spec.local_epochs, "state": dict(run.state), "batches": batches}
+    return PlainEngine(run.algorithm, federation, losses, run.learning_rate, **known)

@@ -18,16 +18,12 @@ from fairfl.algorithms.interface import (
     Aggregate,
     Algorithm,
     EvaluationModels,
-    Plan,
-    Received,
     Reports,
     State,
 )
 from fairfl.experiments.base import Strict
-from fairfl.simulation.seeds import seed_of
-from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation import federations
-from tests.unit.simulation.federations import CPU, close, spec_of
+from tests.unit.simulation.federations import close
 
 simulation = partial(federations.simulation, rounds=6)
 
@@ -99,33 +95,6 @@ def test_exchanges_of_one_round_are_with_the_same_clients(monkeypatch):
     assert run.round == 2
 
 
-@BOTH
-@pytest.mark.parametrize("batch_size", [None, 2])
-@pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backend, batch_size, momentum):
-    """With the first layer frozen the second is a linear model of the hidden units."""
-    plan = Plan(frozen=2, epochs=3, momentum=momentum)
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan)
-    run = simulation("toy", backend=backend, model=MLP, batch_size=batch_size)
-    first = run.x.clone()
-    hidden = 4 * 5 + 5
-    run.run_round()
-    assert torch.equal(run.x[:hidden], first[:hidden])
-
-    def reads(part):
-        units = torch.nn.functional.linear(part.inputs.flatten(1), first[:20].view(5, 4), first[20:25]).relu()
-        return dataclasses.replace(part, inputs=units)
-
-    clients = run.clients
-    clients = dataclasses.replace(clients, parts={k: reads(v) for k, v in clients.parts.items()}, shape=(5,))
-    linear = Plan(epochs=3, momentum=momentum)
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: linear)
-    alone = Simulation(spec_of(algorithm="toy", hyperparameters={}, batch_size=batch_size), clients, None, CPU)
-    alone.x = first[hidden:].clone()
-    alone.run_round()
-    close(run.x[hidden:], alone.x)
-
-
 # -- losses and accuracies on training data ------------------------------------------------------------------
 ALL = ("loss_received", "accuracy_received", "loss_after", "accuracy_after")
 
@@ -174,20 +143,6 @@ def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids
                 close(row[f"accuracy_{when}"][place], accuracy)
             changed |= bool(row["accuracy_after"][place] != row["accuracy_received"][place])
     assert changed, "local training changes some accuracy"
-
-
-# -- what an algorithm knows -------------------------------------------------------------------------------
-def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
-    seen, planned = [], []
-
-    def plan(self, state, received: Received):
-        planned.append((received.round, received.seed))
-        return Plan()
-
-    register(monkeypatch, "toy", **recorder((), seen, configure_clients=plan))
-    simulation("toy", rounds=3, seed=7).run()
-    assert planned == [(reports.round, reports.seed) for reports in seen]
-    assert planned == [(t, seed_of(7, "server", t)) for t in range(3)]
 
 
 # -- only what is asked for --------------------------------------------------------------------------------

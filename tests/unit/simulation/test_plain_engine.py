@@ -9,7 +9,7 @@ from tests.unit.algorithms.toy import close
 from tests.unit.plain_engine import MEASURED, of_simulation, perceptrons
 from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import simulation
-from tests.unit.simulation.test_extension_points import register
+from tests.unit.simulation.test_extension_points import BOTH, register
 
 MLP = {"name": "mlp", "hidden": [4, 3]}
 ALIGNED = {"alpha": 0.6, "tau": 0.2}
@@ -22,33 +22,43 @@ CASES = [
     ("fedeba_plus", ALIGNED | {"gradient": "local_epoch", "fair_weights": "after", "theta": 90.0}),
     ("fedma", {"retrain_epochs": 3, "sweeps": 0, "gamma": 0.01}),
     ("fedprox", {"mu": 0.7}),
+    ("fedsgd", {"gradient": "batch"}),
     ("lp_proj", {"p": 1, "lambda": 3.0, "d_sub": 4, "repeats": 2}),
     ("lp_proj", {"p": 2, "lambda": 3.0, "d_sub": 4, "repeats": 2}),
     ("propfair", {"M": 1.1}),
     ("propfair", {"M": 3.0}),
     ("scaffold", {"option": 1, "eta_g": 0.7}),
 ]
-D = torch.linspace(-1, 1, 15, dtype=torch.float64)
-OWN = torch.stack([D, 2 * D, -D.flip(0)])
+
+
+def along(P):
+    return torch.linspace(-1, 1, P, dtype=torch.float64)
+
+
+def own(P):
+    """A direction, or a model, for each client."""
+    return torch.stack([along(P), 2 * along(P), -along(P)])
 
 
 def pull(Y, places):
-    return torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)[places, None] * (Y - D)
+    return torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)[places, None] * (Y - along(Y.shape[1]))
 
 
 def slope(losses):
     return 0.5 + losses
 
 
+SCALE = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
 PLANS = [
-    {"mix": 0.4, "direction": D, "prox": 0.7, "momentum": 0.5, "slope": slope},
-    {"direction": OWN},
-    {"direction": OWN, "mix": 0.3},
-    {"force": pull},
-    {"force": pull, "momentum": 0.5},
-    {"single_step": True},
-    {"epochs": 3, "lr_scale": torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64), "momentum": 0.9},
-    {"epochs": 0, "start": OWN},
+    lambda P: Plan(mix=0.4, direction=along(P), prox=0.7, momentum=0.5, slope=slope),
+    lambda P: Plan(direction=own(P)),
+    lambda P: Plan(direction=own(P), mix=0.3),
+    lambda P: Plan(force=pull),
+    lambda P: Plan(force=pull, momentum=0.5),
+    lambda P: Plan(single_step=True),
+    lambda P: Plan(single_step=True, full_batch=True),
+    lambda P: Plan(epochs=3, lr_scale=SCALE, momentum=0.9, slope=torch.rsqrt),
+    lambda P: Plan(epochs=0, start=own(P)),
 ]
 
 
@@ -64,9 +74,13 @@ def losses_of(run, part):
         yield -probabilities[torch.arange(len(labels)), labels].log().mean()
 
 
+BATCHES = pytest.mark.parametrize("batch_size", [None, 4])
+
+
+@BATCHES
 @pytest.mark.parametrize(("name", "given"), CASES)
-def test_rounds_of_some_clients(name, given):
-    run = simulation(name, given, clients_per_round=2, memberships=MEMBERSHIPS, model=MLP)
+def test_rounds_of_some_clients(name, given, batch_size):
+    run = simulation(name, given, clients_per_round=2, memberships=MEMBERSHIPS, model=MLP, batch_size=batch_size)
     engine = of_simulation(run)
     for _ in range(3):
         engine.rounds(1, run.select_clients())
@@ -78,12 +92,14 @@ def test_rounds_of_some_clients(name, given):
     close(run.evaluate("test").loss, torch.stack([*losses_of(run, run.clients.parts["test"])]), 1e-9)
 
 
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@BATCHES
+@BOTH
+@pytest.mark.parametrize("model", [{"name": "logistic_regression", "init": "pytorch"}, MLP])
 @pytest.mark.parametrize("plan", PLANS)
-def test_local_steps(monkeypatch, backend, plan):
+def test_local_steps(monkeypatch, backend, plan, model, batch_size):
     """Clients of 4, 6 and 9 samples train in another order than they are numbered in, on stacks."""
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(**plan))
-    run = simulation("toy", backend=backend)
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan(received.x.numel()))
+    run = simulation("toy", backend=backend, batch_size=batch_size, model=model)
     engine = of_simulation(run).rounds()
     run.run_round()
     close(run.x, engine.x, 1e-12)
