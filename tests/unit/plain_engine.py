@@ -1,21 +1,20 @@
 """The engine once more, slowly: rounds as fairfl.algorithms.interface describes them, by autograd.
 
 Hand-computed examples run on it with quadratic losses; fairfl.simulation takes the same steps on networks
-(tests/unit/simulation/test_plain_engine.py). Accuracies and validation losses are not measured.
+(tests/unit/simulation/test_plain_engine.py).
 """
 
 from functools import partial
 from math import prod
 
 import torch
+import torch.nn.functional as F
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Plan, Received, Reports
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.simulation.backends.interface import order
 from fairfl.simulation.seeds import seed_of
-
-MEASURED = {"loss_received", "loss_after", "gradient_full", "gradient_batch", "gradient_local_epoch"}
 
 
 def starts(plan, x, m):
@@ -55,6 +54,11 @@ def cross_entropy(y, rows, sizes, inputs, labels):
     return -logs[..., torch.arange(len(labels)), labels].mean(-1)
 
 
+def right(y, sizes, inputs, labels):
+    """Which samples they classify right, [..., n]."""
+    return perceptrons(y, sizes, inputs).argmax(-1) == labels
+
+
 ALL = slice(None)
 
 
@@ -62,20 +66,20 @@ class PlainEngine:
     """An algorithm on clients with `losses` F_k, functions of models [..., P] and the rows of samples.
 
     `batches(round, k, epochs)` are the rows of each local step; without it clients take `steps` steps on all rows.
+    `right[k]` are the samples that a model classifies right; `validation` are other losses, and `best` their minima.
     `x`, `plan`, `reports`, `result` and `state` are those of the newest exchange.
     """
 
-    def __init__(self, algorithm, federation, losses, eta=0.1, steps=2, state=None, batches=None):
+    def __init__(self, algorithm, federation, losses, eta=0.1, steps=2, state=None, **data):
         self.algorithm, self.federation, self.losses, self.eta = algorithm, federation, losses, eta
         self.x, self.samples, self.round = federation.x, federation.samples, 0
-        self.steps, self.batches = torch.as_tensor(steps).expand(len(losses)), batches
+        self.steps, self.data = torch.as_tensor(steps).expand(len(losses)), data
         self.state = algorithm.init_state(federation) if state is None else state
 
-    def loss(self, y, ids, rows=None):
+    def loss(self, y, ids, rows=None, losses=None):
         """F_k of models [..., m, P] of the clients `ids`, [..., m]."""
-        rows = rows or [ALL] * len(ids)
-        losses = [self.losses[k](y[..., i, :], own) for i, (k, own) in enumerate(zip(ids, rows, strict=True))]
-        return torch.stack(losses, dim=-1)
+        rows, losses = rows or [ALL] * len(ids), losses or self.losses
+        return torch.stack([losses[k](y[..., i, :], rows[i]) for i, k in enumerate(ids)], dim=-1)
 
     def gradient(self, y, ids, rows=None, slope=None):
         y = y.clone().requires_grad_()
@@ -85,10 +89,10 @@ class PlainEngine:
 
     def schedule(self, plan, k):
         """The rows of each local step of client k."""
-        if self.batches is None or plan.full_batch:
+        if "batches" not in self.data or plan.full_batch:
             rows = [ALL] * int(self.steps[k] if plan.epochs is None else plan.epochs)
         else:
-            rows = self.batches(self.round, k, plan.epochs)
+            rows = self.data["batches"](self.round, k, plan.epochs)
         return rows[:1] if plan.single_step else rows
 
     def step(self, plan, y, ids, rows):
@@ -118,21 +122,32 @@ class PlainEngine:
             y = torch.where((number < taken)[:, None], y - self.eta * v, y)
         return start, y, taken.double()
 
+    def measure(self, when, y, ids):
+        """What the algorithm needs to know of models [..., m, P] of the clients `ids`."""
+        found = {f"loss_{when}": self.loss(y, ids)}
+        if "right" in self.data:
+            right, most = [self.data["right"][k](y[..., i, :]) for i, k in enumerate(ids)], int(self.samples.max())
+            padded = [F.pad(own.to(torch.int8), (0, most - own.shape[-1]), value=-1) for own in right]
+            found[f"accuracy_{when}"] = torch.stack([own.double().mean(-1) for own in right], dim=-1)
+            found[f"correct_{when}"] = torch.stack(padded, dim=-2)
+        return {name: value for name, value in found.items() if name in self.algorithm.required_measurements()}
+
     def exchange(self, number, ids):
         needs, received = self.algorithm.required_measurements(), starts(Plan(), self.x, len(ids))
         known = {"clients": torch.tensor(ids), "samples": self.samples[ids], "learning_rate": self.eta, "x": self.x}
         known |= {"round": self.round, "exchange": number}
         known["seed"] = seed_of(1, "server", self.round, *[number] * (number > 0))
-        if "loss_received" in needs:
-            known["loss_received"] = self.loss(received, ids)
+        known |= self.measure("received", received, ids)
+        if "val_received" in needs:
+            known["val_received"] = self.loss(received, ids, losses=self.data["validation"])
+            known["val_best"] = self.data["best"][ids]
         if "gradient_full" in needs:
             known["gradient"] = self.gradient(received, ids)
         if "gradient_batch" in needs:
             known["gradient"] = self.gradient(received, ids, [self.schedule(Plan(), k)[0] for k in ids])
         self.plan = self.algorithm.configure_clients(self.state, Received(**known))
         start, y, taken = self.train(self.plan, ids)
-        if "loss_after" in needs:
-            known["loss_after"] = self.loss(y, ids)
+        known |= self.measure("after", y, ids)
         self.reports = Reports(**known, delta=start - y, start=start, steps=taken, mix=self.plan.mix)
         self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
         self.x = stepped(self.x, self.result, self.reports.delta)
@@ -162,14 +177,17 @@ def of_simulation(run):
     """The engine once more for a run on perceptrons, from where it stands."""
     parameters = list(run.backend.model.parameters())
     sizes = [parameters[0].shape[1], *map(len, parameters[1::2])]
-    parts = [run.train_part.of(k) for k in range(run.clients.count)]
-    losses = [partial(cross_entropy, sizes=sizes, inputs=inputs, labels=labels) for inputs, labels in parts]
-    federation = Federation(run.samples, run.x, shapes=tuple(tuple(p.shape) for p in parameters))
+    data = {name: [part.of(k) for k in range(run.clients.count)] for name, part in run.clients.parts.items()}
+
+    def of_each(function, part="train"):
+        return [partial(function, sizes=sizes, inputs=inputs, labels=labels) for inputs, labels in data[part]]
 
     def batches(round, k, epochs):
-        n, count = len(parts[k][1]), run.spec.local_epochs if epochs is None else epochs
+        n, count = len(data["train"][k][1]), run.spec.local_epochs if epochs is None else epochs
         orders = [order(n, run.local, round, k, epoch) for epoch in range(count)]
-        return [rows for own in orders for rows in own.split(run.local.batch(n))]
+        return [rows for own in orders if n for rows in own.split(run.local.batch(n))]
 
-    known = {"steps": run.spec.local_epochs, "state": dict(run.state), "batches": batches}
-    return PlainEngine(run.algorithm, federation, losses, run.learning_rate, **known)
+    known = {"steps": run.spec.local_epochs, "state": dict(run.state), "batches": batches, "best": run.best}
+    known |= {"right": of_each(right), "validation": of_each(cross_entropy, "validation")}
+    federation = Federation(run.samples, run.x, shapes=tuple(tuple(p.shape) for p in parameters))
+    return PlainEngine(run.algorithm, federation, of_each(cross_entropy), run.learning_rate, **known)

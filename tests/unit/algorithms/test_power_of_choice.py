@@ -48,9 +48,3 @@ def test_more_candidates_than_clients_are_all_and_fewer_than_m_are_refused():
     assert torch.equal(runs[0].x, runs[1].x)
     with pytest.raises(OptionError, match="power_of_choice: d: 2 candidates for 3 clients in a round; .* at least 3"):
         simulation("power_of_choice", {"d": 2}, **given)
-
-
-def test_candidates_get_the_model_and_send_a_loss():
-    run = simulation("power_of_choice", {"d": 4}, counts=COUNTS, clients_per_round=2)
-    run.run()
-    assert run.communication.sent == 3 * (4 * (15 + 1) + 2 * 15)

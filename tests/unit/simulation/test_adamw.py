@@ -25,7 +25,7 @@ def simulation(model="mlp", counts=(7,), **changes):
     return Simulation(spec_of(**spec | changes), clients, None, CPU)
 
 
-def trained(run, plan, rounds=1):
+def trained(run, plan, rounds):
     """Client 0 after so many rounds of its own, by the backend."""
     x = run.x
     for number in range(rounds):
@@ -35,7 +35,7 @@ def trained(run, plan, rounds=1):
     return x
 
 
-def torchs(run, rounds=1, prox=0.0, slope=None):
+def torchs(run, rounds, prox, phi):
     """The same with torch.optim.AdamW and autograd."""
     inputs, labels = run.clients.parts["train"].of(0)
     flat = run.x.clone()
@@ -47,7 +47,7 @@ def torchs(run, rounds=1, prox=0.0, slope=None):
         for _ in range(3):
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(inputs), labels)
-            (loss if slope is None else slope(loss)).backward()
+            phi(loss).backward()
             start = 0
             for p in owned:
                 p.grad += prox * (p.detach() - anchor[start : start + p.numel()].view_as(p))
@@ -56,26 +56,16 @@ def torchs(run, rounds=1, prox=0.0, slope=None):
     return flat
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "rounds", "prox", "power"), [("mlp", 2, 0.0, 1.0), ("cnn", 1, 0.0, 1.0), ("mlp", 1, 0.7, 3.0)]
+)
 @pytest.mark.slow  # torch.optim takes seconds to import
-def test_steps_are_those_of_torch(model):
+def test_steps_are_those_of_torch(model, rounds, prox, power):
+    """Moments begin anew in each round; the proximal term and the slope belong to the gradient."""
     run = simulation(model)
-    expected = torchs(run)
-    close(trained(run, Plan()), expected)
-
-
-@pytest.mark.slow  # torch.optim takes seconds to import
-def test_moments_begin_anew_in_each_round():
-    run = simulation()
-    expected = torchs(run, rounds=2)
-    close(trained(run, Plan(), rounds=2), expected)
-
-
-@pytest.mark.slow  # torch.optim takes seconds to import
-def test_proximal_term_and_slope_belong_to_the_gradient():
-    run = simulation()
-    expected = torchs(run, prox=0.7, slope=lambda loss: loss**3 / 3)
-    close(trained(run, Plan(prox=0.7, slope=partial(torch.pow, exponent=2.0))), expected)
+    expected = torchs(run, rounds, prox, lambda loss: loss**power / power)
+    slope = None if power == 1 else partial(torch.pow, exponent=power - 1)
+    close(trained(run, Plan(prox=prox, slope=slope), rounds), expected)
 
 
 def test_momentum_is_refused():

@@ -5,7 +5,6 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from fairfl import models
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
@@ -52,26 +51,13 @@ def test_tokens_reach_the_model_as_they_are(files, clients):
     assert load_clients(*files, CPU, torch.float64).parts["test"].inputs.dtype == clients.parts["test"].inputs.dtype
 
 
-def test_the_loss_falls_and_the_accuracy_is_that_of_a_naive_loop(clients):
+def test_the_loss_falls(clients):
     run = Simulation(spec(), clients, None, CPU)
     assert type(run.backend).__name__ == "Sequential"
-    result = run.run()
-    losses = torch.stack([row["loss_train"] for row in result.history])
+    history = run.run().history
+    losses = torch.stack([row["loss_train"] for row in history])
     assert (losses[-1] < losses[0]).all() and (losses.mean(1).diff() < 0).all()
-    model = models.build(MODEL, clients.shape, clients.classes).eval()
-    with torch.no_grad():
-        torch.nn.utils.vector_to_parameters(result.x, model.parameters())
-        for client in range(3):
-            hits = asked = 0
-            for tokens, labels in zip(*clients.parts["test"].of(client), strict=True):
-                guesses = model(tokens.unsqueeze(0))[0].argmax(1)
-                for guess, label in zip(guesses.tolist(), labels.tolist(), strict=True):
-                    asked += label >= 0
-                    hits += label >= 0 and guess == label
-            assert result.history[-1]["accuracy_test"][client].item() == hits / asked
-            assert asked < clients.parts["test"].of(client)[1].numel()
-    assert result.history[-1]["accuracy_test"].min() > 0.05
-    assert result.history[-1]["accuracy_validation"].isnan().all()
+    assert history[-1]["accuracy_test"].min() > 0.05 and history[-1]["accuracy_validation"].isnan().all()
 
 
 # ---- data, model and loss that do not fit

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from fairfl import algorithms
 from fairfl.algorithms.interface import Plan
 from tests.unit.algorithms.toy import close
-from tests.unit.plain_engine import MEASURED, of_simulation, perceptrons
+from tests.unit.plain_engine import of_simulation, perceptrons
 from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import simulation
 from tests.unit.simulation.test_extension_points import BOTH, register
@@ -14,7 +13,8 @@ from tests.unit.simulation.test_extension_points import BOTH, register
 MLP = {"name": "mlp", "hidden": [4, 3]}
 ALIGNED = {"alpha": 0.6, "tau": 0.2}
 CASES = [
-    *((name, required(name)) for name in FEDERATING if MEASURED.issuperset(algorithms.load(name).measurements)),
+    *((name, required(name)) for name in FEDERATING),
+    ("fedfa", {"acc_of": "global"}),
     ("ditto", {"lambda": 0.7, "report": "personal"}),
     ("fedeba_plus", ALIGNED | {"gradient": "full"}),
     ("fedeba_plus", ALIGNED | {"gradient": "full", "theta": 90.0}),
@@ -59,6 +59,7 @@ PLANS = [
     lambda P: Plan(single_step=True, full_batch=True),
     lambda P: Plan(epochs=3, lr_scale=SCALE, momentum=0.9, slope=torch.rsqrt),
     lambda P: Plan(epochs=0, start=own(P)),
+    lambda P: Plan(direction=own(P), force=pull, lr_scale=SCALE, prox=0.3, momentum=0.5, frozen=2 * (P > 15)),
 ]
 
 
@@ -92,14 +93,14 @@ def test_rounds_of_some_clients(name, given, batch_size):
     close(run.evaluate("test").loss, torch.stack([*losses_of(run, run.clients.parts["test"])]), 1e-9)
 
 
-@BATCHES
 @BOTH
+@pytest.mark.parametrize(("batch_size", "counts"), [(None, (4, 6, 9)), (4, (4, 6, 9)), (4, (60, 0, 2))])
 @pytest.mark.parametrize("model", [{"name": "logistic_regression", "init": "pytorch"}, MLP])
 @pytest.mark.parametrize("plan", PLANS)
-def test_local_steps(monkeypatch, backend, plan, model, batch_size):
+def test_local_steps(monkeypatch, backend, plan, model, batch_size, counts):
     """Clients of 4, 6 and 9 samples train in another order than they are numbered in, on stacks."""
     register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan(received.x.numel()))
-    run = simulation("toy", backend=backend, batch_size=batch_size, model=model)
+    run = simulation("toy", backend=backend, batch_size=batch_size, model=model, counts=counts)
     engine = of_simulation(run).rounds()
     run.run_round()
     close(run.x, engine.x, 1e-12)
