@@ -8,11 +8,6 @@ from torch import nn
 from fairfl import models
 from fairfl.data import pretrained
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation import flat_parameters
-from fairfl.simulation.backends.interface import LocalTraining, Work
-from fairfl.simulation.backends.sequential import Sequential
-from fairfl.simulation.clients import Part
-from fairfl.simulation.losses import LOSSES
 
 pytest.importorskip("transformers")
 
@@ -78,21 +73,6 @@ def test_padding_is_not_read_and_texts_do_not_see_each_other():
 
 
 # ---- in the engine
-
-
-def test_local_steps_are_those_of_plain_autograd():
-    """Two steps on all samples."""
-    plain, loss = build().double(), LOSSES["cross_entropy"]
-    for _ in range(2):
-        gradients = torch.autograd.grad(loss.value(plain(TOKENS), LABELS).mean(), list(plain.parameters()))
-        for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
-            parameter.data.sub_(0.1 * gradient)
-    backend = Sequential(build().double(), LOSSES["cross_entropy"], Part(TOKENS, LABELS, torch.tensor([4])))
-    assert backend.stochastic
-    start = flat_parameters.flatten(build().double())
-    work = Work([0], start.unsqueeze(0), torch.tensor([0.1], dtype=torch.float64))
-    trained = backend.train(work, LocalTraining(2, None, 0), 0)
-    torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
 
 
 # ---- where the weights come from

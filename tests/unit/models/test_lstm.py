@@ -2,13 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
 
 from fairfl import models
-from fairfl.simulation.backends.interface import LocalTraining, Work
-from fairfl.simulation.backends.sequential import Sequential
-from fairfl.simulation.clients import Part
-from fairfl.simulation.losses import LOSSES
 
 SMALL = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
 
@@ -47,23 +42,3 @@ def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice
     assert not same[2, 3:].any()
     same[2, 3:] = True
     assert same.all()
-
-
-@pytest.mark.parametrize("choice", [SMALL, STACKED])
-def test_local_steps_are_those_of_plain_autograd(choice):
-    """Two epochs of a client's only batch, padding included."""
-    model, loss = small(choice=choice), LOSSES["next_word"]
-    tokens = torch.randint(7, (3, 5))
-    labels = torch.tensor([[1, 2, 3, 4, 5], [6, 2, -1, -1, -1], [0, -1, -1, -1, -1]])
-    plain = small(choice=choice)
-    for _ in range(2):
-        gradients = torch.autograd.grad(loss.value(plain(tokens), labels).mean(), list(plain.parameters()))
-        for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
-            parameter.data.sub_(0.5 * gradient)
-    backend = Sequential(model, LOSSES["next_word"], Part(tokens, labels, torch.tensor([3])))
-    start = backend.flat.clone()
-    rate = torch.tensor([0.5], dtype=torch.float64)
-    trained = backend.train(Work([0], start.unsqueeze(0), rate), LocalTraining(2, None, 0), 0, losses=True)
-    torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
-    torch.testing.assert_close(trained.loss[0], loss.value(small(choice=choice)(tokens), labels).mean().detach())
-    torch.testing.assert_close(backend.forward(start, tokens), small(choice=choice)(tokens).detach())

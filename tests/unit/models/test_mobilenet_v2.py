@@ -3,17 +3,8 @@
 import pytest
 import torch
 import torchvision
-from torch import nn
 
-from fairfl import models
 from fairfl.models.mobilenet_v2 import Config, build
-from fairfl.simulation import flat_parameters
-from fairfl.simulation.backends.interface import LocalTraining, Work
-from fairfl.simulation.backends.sequential import Sequential
-from fairfl.simulation.clients import Part
-from fairfl.simulation.losses import LOSSES
-
-TINY = {"name": "mobilenet_v2", "width": 0.1, "stages": 3, "small_input": True}
 
 
 def size(model):
@@ -37,39 +28,3 @@ def test_outputs_are_those_of_torchvision():
     images = torch.randn(2, 3, 32, 32)
     with torch.no_grad():
         torch.testing.assert_close(ours(images), other(images))
-
-
-DATA = Part(
-    torch.randn(9, 1, 8, 8, generator=torch.Generator().manual_seed(0)).double(),
-    torch.arange(9) % 3,
-    torch.tensor([5, 4]),
-)
-
-
-def tiny(dropout=0.0):
-    torch.manual_seed(0)
-    return models.build(TINY | {"dropout": dropout}, (1, 8, 8), 3).double()
-
-
-def trained(clients, local, rate, dropout=0.0):
-    """The backend and what it has made of each client's model, [m, P + B]."""
-    backend = Sequential(tiny(dropout), LOSSES["cross_entropy"], DATA)
-    start = flat_parameters.flatten(tiny())
-    rates = torch.full([len(clients)], rate, dtype=torch.float64)
-    return backend, start - backend.train(Work(clients, start.expand(len(clients), -1), rates), local, 0).delta
-
-
-def test_a_client_alone_is_torchs_own_training():
-    """Parameters, and behind them running means and variances, after two steps on all samples."""
-    backend, (x,) = trained([1], LocalTraining(2, None, 0), rate=1e-3)
-    reference = tiny()
-    optimizer = torch.optim.SGD(reference.parameters(), lr=1e-3)
-    inputs, labels = DATA.of(1)
-    for _ in range(2):
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(reference(inputs), labels).backward()
-        optimizer.step()
-    torch.testing.assert_close(x, flat_parameters.flatten(reference))
-    alike = reference.eval()(inputs).detach()
-    torch.testing.assert_close(backend.forward(x, inputs), alike)
-    torch.testing.assert_close(backend.forward(x, inputs[:1]), alike[:1])  # other samples are no matter in evaluation

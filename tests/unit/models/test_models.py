@@ -1,5 +1,7 @@
 """Model families: parameter counts, initial values, shapes, configurations that cannot be built."""
 
+import itertools
+
 import pytest
 import torch
 from pydantic import ValidationError
@@ -57,16 +59,6 @@ def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     assert weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn", "resnet", "mobilenet_v2"])
-def test_the_same_seed_gives_the_same_start(name):
-    drawn = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        drawn.append(nn.utils.parameters_to_vector(models.build({"name": name}, (1, 28, 28), 4).parameters()))
-    assert torch.equal(drawn[0], drawn[1])
-    assert not torch.equal(drawn[0], drawn[2])
-
-
 def test_a_cnn_with_blocks_of_their_own():
     config = cnn.Config(channels=[2, 3, 4], kernel=[5, 3, 1], padding=[2, 0, 1], pool=[3, 1, 2])
     layers = list(cnn.build(config, (1, 20, 26), 5))
@@ -91,35 +83,29 @@ def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
     assert by_hand == dict.fromkeys(built, True) | {"relu at the end": False}
 
 
-@pytest.mark.parametrize("name", ["cnn", "resnet", "mobilenet_v2"])
-@pytest.mark.parametrize("shape", [(784,), (1, 1, 28, 28)])
-def test_models_of_images_refuse_other_data(name, shape):
-    with pytest.raises(ValueError, match=f"{name} needs images .channels, height, width., the data have shape"):
-        models.build({"name": name}, shape, 10)
-
-
-@pytest.mark.parametrize("name", ["lstm", "bert"])
-@pytest.mark.parametrize("shape", [(), (5, 3)])
-def test_models_of_texts_refuse_other_data(name, shape):
-    with pytest.raises(ValueError, match=f"{name} needs tokens .length., the data have shape"):
-        models.build({"name": name}, shape, 7)
+@pytest.mark.parametrize(
+    ("names", "needs", "shapes"),
+    [
+        (("cnn", "resnet", "mobilenet_v2"), "images .channels, height, width.", [(784,), (1, 1, 28, 28)]),
+        (("lstm", "bert"), "tokens .length.", [(), (5, 3)]),
+    ],
+)
+def test_other_data_are_refused(names, needs, shapes):
+    for name, shape in itertools.product(names, shapes):
+        with pytest.raises(ValueError, match=f"{name} needs {needs}, the data have shape"):
+            models.build({"name": name}, shape, 10)
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
         ("cnn", {"channels": []}),
-        ("cnn", {"channels": [8, 0]}),
         ("cnn", {"pool": [2, 2, 2]}),
-        ("cnn", {"kernel": [3, 0]}),
-        ("cnn", {"padding": [1]}),
         ("cnn", {"outputs": 1}),
         ("resnet", {"blocks": [2, 2]}),
         ("resnet", {"groups": 3}),
-        ("resnet", {"pretrained": True}),
         ("mobilenet_v2", {"stages": 8}),
         ("mobilenet_v2", {"pretrained": True}),
-        ("mlp", {"hidden": [200, -1]}),
         ("linear_regression", {"start": float("nan")}),
         ("lstm", {"projection": 0}),
     ],

@@ -37,7 +37,7 @@ def made_equal(own_model, other_model):
             other.copy_(own)
 
 
-@pytest.mark.parametrize("edge", [32, 33, 64])
+@pytest.mark.parametrize("edge", [32, 33])
 def test_outputs_are_those_of_torchvision(edge):
     torch.manual_seed(0)
     ours = build(Config(), (3, 32, 32), 10).double()

@@ -36,10 +36,6 @@ def private(vector, samples=50, seed=0, **given):
 def test_example():
     close(private([tensor(3.0, 4.0)])[0], (0.6, 0.8))
     close(dp.deviation(50, config(2.0)), 0.04)
-    close(tensor(0.6, 0.8) + dp.deviation(50, config(2.0)) * tensor(1.0, -0.5), (0.64, 0.78))
-
-
-def test_noise_is_drawn_in_order_on_the_cpu():
     normals = torch.randn(2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     close(private([tensor(3.0, 4.0)], seed=3, sigma=2.0)[0], tensor(0.6, 0.8) + 0.04 * normals, 1e-12)
 
@@ -114,16 +110,6 @@ def bound(name):
     return model, torch.randn(7, *shape, dtype=torch.float64), torch.arange(7) % 3
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_gradients_of_each_sample(name):
-    model, x, y = bound(name)
-    stacks = dp.of_each_sample(model, LOSSES["cross_entropy"].value, x, y)
-    for k in range(7):
-        alone = torch.autograd.grad(F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]), list(model.parameters()))
-        for stack, gradient in zip(stacks, alone, strict=True):
-            torch.testing.assert_close(stack[k], gradient, rtol=1e-7, atol=1e-10)
-
-
 def by_loop(model, x, y, clip):
     """DP-SGD without noise, sample by sample."""
     total = [torch.zeros_like(p) for p in model.parameters()]
@@ -134,11 +120,11 @@ def by_loop(model, x, y, clip):
     return [t / len(y) for t in total]
 
 
-@pytest.mark.parametrize("held", [2**26, 400])
-@pytest.mark.parametrize("clip", [0.5, 2.0])
-def test_each_sample_is_clipped(clip, held, monkeypatch):
+@pytest.mark.parametrize(("held", "clip"), [(2**26, 0.5), (400, 2.0), (2**26, 1e9)])
+@pytest.mark.parametrize("name", MODELS)
+def test_each_sample_is_clipped(name, clip, held, monkeypatch):
     monkeypatch.setattr(dp, "HELD", held)  # all samples at once, or piece by piece
-    model, x, y = bound("mlp")
+    model, x, y = bound(name)
     mechanism = dp.DP(config(per_sample=True, clip=clip)).resolve((), None).privacy()
     with torch.no_grad():  # as in the engine
         found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)

@@ -30,11 +30,7 @@ def test_example(corrected):
     close(v2, (1 / 3, -0.1))
     close(X - v1 - v2, (0.616667, -2.05))
     close(0.1 * memory, ((0.2, 0.0), (0.1, 0.1), (0.4, -0.2)))
-
-
-@BOTH
-def test_weighted_by_samples(corrected):
-    """y_1 = D_1 after round 1, pi_1 = 1/4."""
+    # Weighted by samples: y_1 = D_1 after round 1, pi_1 = 1/4.
     (_, v2), _ = rounds([([0], D[:1], 0.1), ([1], D[1:2], 0.1)], corrected=corrected)
     close(v2, (-0.1 + 0.25 * 0.2, 0.3))
 

@@ -1,7 +1,5 @@
 """Batch normalisation: running means and variances lie behind the flat_parameters, averaged by a rule of their own."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
@@ -44,28 +42,6 @@ def test_running_statistics_are_where_cudnn_reads_four_numbers_at_once():
     assert run.parameters % 4, "else they would be there anyhow"
     places = flat_parameters.running_statistics(run.backend.model)
     assert places and all(getattr(module, name).data_ptr() % 16 == 0 for module, name in places)
-
-
-@pytest.mark.slow  # torch.optim takes seconds to import
-def test_one_client_alone_is_torchs_own_training():
-    run = simulation(counts=(8,), clients_per_round=1, batch_size=None, local_epochs=3)
-    reference = copy.deepcopy(run.backend.model)
-    flat_parameters.bind(reference, run.x.clone())
-    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
-    inputs, labels = run.clients.parts["train"].of(0)
-    run.run_round()
-    reference.train()
-    for _ in range(3):
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(reference(inputs), labels).backward()
-        optimizer.step()
-    close(run.x, flat_parameters.flatten(reference))
-    measured = run.evaluate("test")
-    reference.eval()
-    inputs, labels = run.clients.parts["test"].of(0)
-    close(measured.loss[0], nn.functional.cross_entropy(reference(inputs), labels))
-    again = run.evaluate("test")
-    assert torch.equal(measured.loss, again.loss), "evaluation changes nothing"
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "qffl"])
