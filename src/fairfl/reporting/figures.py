@@ -9,7 +9,6 @@ import io
 import textwrap
 import warnings
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -37,32 +36,21 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     spec = _readable(spec)
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
-    files, letters = _files(spec, module, config)
-    if letters:  # which the usual font does not have
-        fonts, without = margins.fonts_with(letters)
-        remark = f"No font of this machine has: {' '.join(sorted(without))}." if without else ""
-        files, _ = _files(spec, module, config, fonts, remark)
-    return files
-
-
-def _files(
-    spec: ArtifactSpec, module: ModuleType, config: Any, fonts: Sequence[str] = (), remark: str = ""
-) -> tuple[tuple[bytes, bytes, str], set[str]]:
-    """(PDF, PNG, CSV) of a figure, and the letters that no font had; `fonts` are more than the usual one."""
+    fonts, without = margins.fonts_with(margins.letters_lacking(spec.model_dump_json()))
     inputs = Inputs(spec)
     with style.applied(fonts), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph ")
         try:
             figure, frame = module.draw(inputs, config)
-            head, note = _head(inputs, figure), [remark] * bool(remark) + footnote(inputs)
+            inputs.remark("No font of this machine has", sorted(without))
+            head, note = _head(inputs, figure), footnote(inputs)
         except NoRunsError as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
         printed = sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []
-        top = margins.footer(figure, printed, head, f"{spec.id}.csv")
-        margins.lay_out(figure, top)
+        margins.lay_out(figure, margins.footer(figure, printed, head, f"{spec.id}.csv"))
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
-        return (pdf, png, csv(spec, frame, note)), margins.letters_lacking(figure)
+    return pdf, png, csv(spec, frame, note)
 
 
 def _readable(spec: ArtifactSpec) -> ArtifactSpec:

@@ -15,20 +15,22 @@ from matplotlib.transforms import Bbox
 from fairfl.reporting.style import FONT, FOOTNOTE, GREY
 
 
-def letters_lacking(figure: Figure) -> set[str]:
-    """Letters of a drawn figure that the usual font does not have."""
-    texts = "".join(text.get_text() for text in figure.findobj(Text))
-    return {letter for letter in set(texts) - _letters(font_manager.findfont(FONT)) if letter.isprintable()}
+def letters_lacking(text: str) -> set[str]:
+    """Letters of a text that the usual font does not have."""
+    return {letter for letter in set(text) - _letters(font_manager.findfont(FONT)) if letter.isprintable()}
 
 
 def fonts_with(letters: Iterable[str]) -> tuple[list[str], set[str]]:
     """Families of fonts on this machine that have these letters, as few as will do, and the letters that none has."""
     lacking, fonts = set(letters), []
-    entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style != "normal", font.name, font.fname))
-    found = {font: lacking & _letters(font.fname) for font in entries if "Last Resort" not in font.name}
-    while lacking and (best := max(found, key=lambda font: len(found[font] & lacking))) and found[best] & lacking:
+    entries = [font for font in font_manager.fontManager.ttflist if "Last Resort" not in font.name]
+    entries.sort(key=lambda font: (font.style != "normal", font.name, font.fname))
+    while lacking:
+        best = max(entries, key=lambda font: len(_letters(font.fname) & lacking))
+        if not _letters(best.fname) & lacking:
+            break
         fonts.append(best.name)
-        lacking -= found[best]
+        lacking -= _letters(best.fname)
     return fonts, lacking
 
 

@@ -4,6 +4,7 @@ Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: m
 they stand in the figure's CSV, where seaborn would compute its own from samples.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from matplotlib.transforms import ScaledTranslation
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -184,24 +184,12 @@ def client_color(client: int, clients: int) -> str:
 def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str, int]]:
     """Colour, marker and number of the dashes of each algorithm, the same everywhere; of others than ours by their
     place in the sorted list: no two are alike, and none is like one of ours."""
-    free, shapes = _free()
     others = sorted(set(algorithms) - _ALGORITHMS.keys())
-    return _ALGORITHMS | {name: (free[n % len(free)], *shapes[n % len(shapes)]) for n, name in enumerate(others)}
-
-
-@cache
-def _free() -> tuple[list[str], list[tuple[str, int]]]:
-    """Colours that none of ours has, those first that are farthest from all before them; pairs of marker and dashes."""
-    near = [np.array(to_rgb(color)) for color, _, _ in _ALGORITHMS.values()] + [np.ones(3)]
-    hues = [np.array(rgb) for light in (0.4, 0.55, 0.7) for rgb in seaborn.husl_palette(24, s=0.95, l=light)]
-    colors: list[str] = []
-    while hues:
-        hues.sort(key=lambda rgb: -min(float(np.linalg.norm(rgb - other)) for other in near))
-        near.append(hues.pop(0))
-        colors.append(to_hex(tuple(near[-1].tolist())))
-    pairs = [(shape, dashes) for dashes in range(len(_DASHES)) for shape in _MARKERS]  # solid lines first
-    taken = {(shape, dashes) for _, shape, dashes in _ALGORITHMS.values()}
-    return colors, [pair for pair in pairs if pair not in taken]
+    hues = seaborn.husl_palette(max(12, len(others)), s=0.95, l=0.55).as_hex()
+    taken = {look[1:] for look in _ALGORITHMS.values()}
+    shapes = [pair for pair in itertools.product(_MARKERS, range(len(_DASHES))) if pair not in taken]
+    looks = zip(hues, itertools.cycle(shapes), strict=False)
+    return _ALGORITHMS | {name: (hue, *shape) for name, (hue, shape) in zip(others, looks, strict=False)}
 
 
 def shade(color: str, number: int) -> str:
@@ -291,26 +279,6 @@ def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:
 def not_run(axes: Axes) -> None:
     """Say in an empty panel why it is empty."""
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
-    for axis, alike in (("x", axes.get_shared_x_axes()), ("y", axes.get_shared_y_axes())):
-        if len(alike.get_siblings(axes)) == 1:  # numbers of an axis of several panels are those of the others
-            axes.set(**{f"{axis}ticks": []})
-
-
-def spread(axes: Axes, marks: Mapping[str, tuple[Any, Any]], artists: Mapping[str, Sequence[Artist]]) -> bool:
-    """Move marks that hide one another to a circle around their place, for all to be seen; True if there are any.
-
-    `marks`: x and y by name, `artists`: what is drawn of each. The limits of the panel must stand.
-    """
-    groups = _together(axes, marks)
-    for names in groups:
-        radius = 2.2 + 0.55 * len(names)  # points
-        for number, name in enumerate(names):
-            angle = 2 * np.pi * number / len(names)
-            x, y = radius / 72 * np.cos(angle), radius / 72 * np.sin(angle)
-            shift = ScaledTranslation(x, y, axes.figure.dpi_scale_trans)
-            for artist in artists[name]:
-                artist.set_transform(artist.get_transform() + shift)
-    return bool(groups)
 
 
 def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[str]:
@@ -318,10 +286,6 @@ def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[s
 
     The hundredth is one of the panel, whose limits must stand.
     """
-    return [f"{', '.join(names[:-1])} and {names[-1]}" for names in _together(axes, drawn)]
-
-
-def _together(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[list[str]]:
     axes.get_xlim(), axes.get_ylim()  # brings them up to date
     scale = axes.transScale + axes.transLimits
     groups: list[tuple[np.ndarray, list[str]]] = []
@@ -333,7 +297,7 @@ def _together(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[list[str
                 break
         else:
             groups.append((places, [name]))
-    return [names for _, names in groups if len(names) > 1]
+    return [f"{', '.join(names[:-1])} and {names[-1]}" for _, names in groups if names[1:]]
 
 
 def zero_line(axes: Axes, vertical: bool = False) -> None:

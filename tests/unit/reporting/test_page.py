@@ -276,12 +276,12 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓" in text and "1.10 ± 0.10 (9.00 ± 0.10) ✗" in text
     assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
     agrees, unmeasured, differs = page.asked("demo_table1")[:3]
-    assert "Agrees with the paper: difference +0, tolerance 0.416." in agrees
+    assert "Agrees: difference +0, tolerance 0.416." in agrees
     assert "Ours: 2 seeds, standard deviation 0.1; the paper's: 2 seeds, ± 0.1." in agrees
     assert "Seed noise: pooled over 2 variants and the printed spread, 3 degrees of freedom." in agrees
     assert "max_k L_k: largest, in nats." in agrees
-    assert "Differs from the paper's: difference -7.9, tolerance 0.416." in differs
-    assert "The paper prints no number here. accuracy: mean, in percent. No run of fedavg measured this." in unmeasured
+    assert "Differs: difference -7.9, tolerance 0.416." in differs
+    assert "Not reported. accuracy: mean, in percent. Note: no run of fedavg measured this." in unmeasured
 
 
 def test_the_overview_answers_whether_each_paper_reproduces(page) -> None:

@@ -75,7 +75,7 @@ def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
         {"difference": "-10", "artifact": "demo_table1", "contradiction": ""},  # the same number, printed again
         {"verdict": "agrees", "reported": "51", "difference": "99"},
     )
-    assert [(view["difference"], view["known"]) for view in shown] == [("-10", True), ("3", True), ("-90", False)]
+    assert [view["of"].difference for view in shown] == [-10, 3, -90]
     first = shown[0]
     assert (first["row"], first["metric"], first["times"]) == ("FedFV α = 0.1", "Ave.", 5.0)
     assert (first["title"], first["where"]) == ("Table 1", "full scale")

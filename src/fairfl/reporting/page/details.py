@@ -8,27 +8,13 @@ from typing import Any
 
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
+from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import unit_words
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page import runs
 from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.text import readable
-
-_VERDICTS = {
-    "agrees": "Agrees with the paper",
-    "close": "Close to the paper's",
-    "differs": "Differs from the paper's",
-    "inconclusive": "Inconclusive, in no count of what agrees",
-    "fitted": "Used to choose a value, not counted",
-    "not comparable: scale": "Not checked: the scale changed the experiment",
-    "not comparable: stand-in": "Not checked: other data stand in for the paper's",
-    "not comparable: stand-in and scale": "Not checked: other data stand in for the paper's; the scale changed more",
-    "not comparable: hardware": "Not compared: run times depend on the machine",
-    "not reported": "The paper prints no number here",
-    "not run": "Not run",
-    "diverged": "Our run diverged",
-}
 
 
 class Details:
@@ -69,35 +55,28 @@ class Details:
 def _sentences(
     line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
 ) -> list[str]:
-    known, name = line.provenance, readable(metric.name) if metric else line.metric
-    seeds = line.seeds
-    many = plural(seeds, over.removesuffix("s"))
-    ours = f"Ours: {many}" + (f", standard deviation {_short(line.ours_std)}" if seeds > 1 else "")
+    unit, seeds = unit_words(line.unit), plural(line.seeds, over.removesuffix("s"))
+    ours = f"Ours: {seeds}" + (f", standard deviation {_short(line.ours_std)}" if line.seeds > 1 else "")
     theirs = f"the paper's: {plural(line.reported_seeds, 'seed')}"
     theirs += f", ± {number_text(line.reported_spread)}" if line.reported_spread is not None else ""
-    verdict = _VERDICTS[line.verdict]
+    verdict = VERDICTS[line.verdict][2].capitalize()
     if line.difference is not None:
-        verdict += f": difference {line.difference:+.3g}, tolerance {line.tolerance or 0:.3g}"
-    meaning = f": {readable(metric.meaning)}" if metric and metric.meaning else ""
-    unit = f", in {unit_words(line.unit)}" if unit_words(line.unit) else ""
-    return [
-        text
-        for text in (
-            f"{title}, {line.setting}",
-            f"{verdict}.",
-            f"{ours}; {theirs}." if line.reported is not None and seeds else f"{ours}." if seeds else "",
-            f"Seed noise: {line.tolerance_source}." if line.difference is not None else "",
-            f"Stored at full scale: {_short(full.ours) or 'diverged'} ({plural(full.seeds, 'seed')}), {full.verdict}."
-            if full
-            else "",
-            f"{name}{meaning}{unit}.",
-            f"Hyper-parameters: {known}." if known not in ("", "paper") else "",
-            f"{line.note[:1].upper()}{line.note[1:]}." if line.note else "",
-            f"On the paper's number: {line.reported_note}." if line.reported_note else "",
-            f"The paper contradicts itself: {line.contradiction}." if line.contradiction else "",
-        )
-        if text
-    ]
+        noise = f"tolerance {line.tolerance or 0:.3g}. Seed noise: {line.tolerance_source}"
+        verdict += f": difference {line.difference:+.3g}, {noise}"
+    meaning = readable(f"{metric.name}: {metric.meaning}" if metric and metric.meaning else line.metric)
+    stored = f"{_short(full.ours) or 'diverged'} ({plural(full.seeds, 'seed')}), {full.verdict}" if full else ""
+    texts = {
+        f"{title}, ": line.setting,
+        "": verdict + ".",
+        f"{ours}; {theirs}" if line.reported is not None else ours: "." * (line.seeds > 0),
+        "Stored at full scale: ": stored and f"{stored}.",
+        f"{meaning}": f", in {unit}." if unit else ".",
+        "Hyper-parameters: ": f"{line.provenance}." if line.provenance not in ("", "paper") else "",
+        "Note: ": line.note and f"{line.note}.",
+        "On the paper's number: ": line.reported_note and f"{line.reported_note}.",
+        "The paper contradicts itself: ": line.contradiction and f"{line.contradiction}.",
+    }
+    return [before + text for before, text in texts.items() if text]
 
 
 def _short(value: float | None) -> str:

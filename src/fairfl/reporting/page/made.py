@@ -12,53 +12,44 @@ from typing import Any
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.runtime import inputs
 
-_COMMANDS = {
-    "commit": [
-        "git",
-        "--no-optional-locks",
-        "describe",
-        "--always",
-        "--dirty=, changed since",
-        "--abbrev=12",
-        "--exclude=*",
-    ],
-    "date": ["git", "show", "--no-patch", "--format=%cs", "HEAD"],
-}
-
 
 def commit_of(root: Path) -> dict[str, str]:
     """'5a774d58280c' or '5a774d58280c, changed since', and its date; '' outside of a git repository."""
-    return {key: _output(command, root) for key, command in _COMMANDS.items()}
-
-
-def _output(command: list[str], root: Path) -> str:
-    try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
+    state = ["--no-optional-locks", "describe", "--always", "--abbrev=12", "--exclude=*"]
+    commands = {
+        "commit": ["git", *state, "--dirty=, changed since"],
+        "date": ["git", "show", "--no-patch", "--format=%cs", "HEAD"],
+    }
+    found = {}
+    for key, command in commands.items():
+        try:
+            done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
+            found[key] = done.stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            found[key] = ""
+    return found
 
 
 def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dict[str, Any]:
     """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
     names = dict.fromkeys(name for line in lines for name in runs_of(line))
-    found = {name: _summary(results / "runs" / name / "summary.json") for name in names}
-    summaries = [summary for summary in found.values() if summary]
-    machines = Counter(str(summary["processor"]) for summary in summaries if summary.get("processor"))
+    read = {name: _summary(results / "runs" / name / "summary.json") for name in names}
+    found = {name: summary for name, summary in read.items() if summary}
+    machines = Counter(str(summary["processor"]) for summary in found.values() if summary.get("processor"))
     versions: dict[str, set[str]] = {}
-    for summary in summaries:
+    for summary in found.values():
         for package, number in (summary.get("versions") or {}).items():
             versions.setdefault(package, set()).add(str(number))
-    seconds = sum(float(summary.get("seconds") or 0) for summary in summaries)
+    seconds = sum(float(summary.get("seconds") or 0) for summary in found.values())
     return {
         **commit_of(root),
         "made": _today(),
-        "runs": len(summaries),
+        "runs": len(found),
         "machines": [name for name, _ in machines.most_common()],
         "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
         "seconds": _duration(seconds),
-        "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items() if summary},
-        "data_of": {name: _data(name, summary) for name, summary in found.items() if summary},
+        "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items()},
+        "data_of": {name: _data(name, summary) for name, summary in found.items()},
     }
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairfl.experiments.paper import Paper
-from fairfl.judgement.cells import digits_of, metric_of, number_text
+from fairfl.judgement.cells import digits_of
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.reporting.compared import cell_view
 from fairfl.reporting.inputs import rows_of
-from fairfl.reporting.page.numbers import column_view
+from fairfl.reporting.page.numbers import metric_name
 from fairfl.reporting.page.text import readable
 
 STATUS: dict[str, tuple[str, str]] = {
@@ -76,30 +76,21 @@ def farthest(
     the numbers that have such a one come after all others.
     """
     views = []
-    for line, *_ in measurements(lines).values():
-        if line.verdict not in DIFFER:
-            continue
+    for line in (line for line, *_ in measurements(lines).values() if line.verdict in DIFFER):
         paper = papers[paper_of[line.artifact]]
-        metric = metric_of(paper.metrics, line.metric)
-        variant = line.variant
         artifact = paper.artifacts[line.artifact.partition("_")[2]]
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
-        row = next((row.label for row in rows_of(artifact, titles) if row.variant == variant), "")
-        cell = cell_view(line, digits_of(paper.metrics)(line.metric), "∞", "∞")
-        apart, tolerance = math.inf if line.difference is None else abs(line.difference), line.tolerance
+        row = next((row.label for row in rows_of(artifact, titles) if row.variant == line.variant), "")
+        apart = math.inf if line.difference is None else abs(line.difference)
         views.append({
-            "artifact": line.artifact,
+            "of": line,
             "paper": paper_of[line.artifact],
             "called": paper.called,
             "title": readable(artifact.title),
-            "row": readable(row or variant.label(titles.get(line.algorithm, line.algorithm))),
-            "algorithm": line.algorithm,
-            "setting": line.setting,
-            "metric": column_view(line.metric, metric)["name"],
-            "cell": cell,
-            "difference": number_text(line.difference),
-            "times": apart / tolerance if tolerance else None,
-            "known": line.seed_std is not None,
+            "row": readable(row or line.variant.label(titles.get(line.algorithm, line.algorithm))),
+            "metric": metric_name(paper.metrics, line.metric),
+            "cell": cell_view(line, digits_of(paper.metrics)(line.metric), "∞", "∞"),
+            "times": apart / line.tolerance if line.tolerance else None,
             "where": where,
         })  # fmt: skip
     return views
@@ -107,4 +98,4 @@ def farthest(
 
 def ranked(views: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """From the farthest on; numbers whose seed noise is not known come last."""
-    return sorted(views, key=lambda view: (not view["known"], -(view["times"] or 0.0)))
+    return sorted(views, key=lambda view: (view["of"].seed_std is None, -(view["times"] or 0.0)))

@@ -7,7 +7,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.comparison import VERDICTS
-from fairfl.judgement.measurements import Count, count, readings_and_own
+from fairfl.judgement.measurements import count, readings_and_own
 from fairfl.judgement.ranking import RankingLine, ranking_lines
 from fairfl.judgement.recorded import Place, claims_by_name, ran_by_place, stored_numbers
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
@@ -33,7 +33,7 @@ from fairfl.reporting.notes import condensed
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from, runs_of
-from fairfl.reporting.page.numbers import contradictions_view, table_views
+from fairfl.reporting.page.numbers import contradictions_view, metric_name, table_views
 from fairfl.reporting.page.overview import (
     STATUS,
     card,
@@ -62,7 +62,7 @@ def used_settings(workload: Workload) -> list[str]:
 def substitutions(workload: Workload) -> list[tuple[str, str]]:
     """(what, sentence) for data, rounds, seeds and the rest; empty if everything is as in the papers."""
     used = used_settings(workload)
-    facts: dict[str, Counter] = {"Data": Counter(), "Rounds": Counter(), "Seeds": Counter()}
+    facts: dict[str, Counter[str]] = {"Data": Counter(), "Rounds": Counter(), "Seeds": Counter()}
     others: set[str] = set()
     for name in used:
         here, paper = workload.settings[name], original(workload, name)
@@ -78,29 +78,10 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
         for what, counts in facts.items()
         if counts
     ]
-    rest = sorted(others - {"data", "rounds", "seeds"})
-    if rest:
+    if rest := sorted(others - {"data", "rounds", "seeds"}):
         sentences.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
     same = [name for name in used if not changed_by_scale(workload, name)]
-    if sentences and same:
-        sentences.append(("As in the paper", ", ".join(same) + "."))
-    return sentences
-
-
-def gaps(found: Count) -> str:
-    """How many numbers were not run, or with fewer seeds than the paper's, in words; empty if all were run."""
-    sentences = []
-    if unrun := found.published - found.checked:
-        sentences.append(f"{unrun:,} of {found.published:,} published numbers were not run.")
-    if found.inconclusive:
-        few = f"{found.inconclusive:,} of {found.checked:,} that ran are inconclusive: their tolerances would let"
-        sentences.append(f"{few} nearly any number agree, or are mere lower bounds.")
-    if found.fewer_seeds:
-        few = (
-            f"{found.checked:,} numbers that ran rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
-        )
-        sentences.append(f"{found.fewer_seeds:,} of {few}")
-    return " ".join(sentences)
+    return sentences + ([("As in the paper", ", ".join(same) + ".")] if sentences and same else [])
 
 
 # -- artifacts --------------------------------------------------------------------------------
@@ -130,14 +111,11 @@ class Summaries:
 
     def of(self, artifacts: Collection[str]) -> "Summaries":
         """Those of some artifacts."""
-        return Summaries(
-            [line for line in self.lines if line.artifact in artifacts],
-            [claim for claim in self.claims if claim.artifact in artifacts],
-            [ranking for ranking in self.rankings if ranking.artifact in artifacts],
-            [line for line in self.full if line.artifact in artifacts],
-            self.recorded,
-            self.recorded_claims,
-        )
+        parts: dict[str, Any] = {
+            name: [line for line in getattr(self, name) if line.artifact in artifacts]
+            for name in ("lines", "claims", "rankings", "full")
+        }
+        return replace(self, **parts)
 
     @property
     def full_claims(self) -> list[ClaimLine]:
@@ -175,8 +153,8 @@ def artifact_view(
         for setting in dict.fromkeys(line.setting for line in lines)
     }
     facts = facts_of(workload, name)
-    best = numbers_counted(count(summaries.best))
     runs = {run for line in lines for run in runs_of(line)}
+    made = {key: {run: of for run, of in made[key].items() if run in runs} for key in ("arithmetic_of", "data_of")}
     return {
         "name": name,
         "paper": paper,
@@ -189,21 +167,18 @@ def artifact_view(
         "missing": missing,
         "failed": "",
         "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
-        "arithmetic": describe_numerics(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
-        "sources": condensed(source for run, (source, _) in made["data_of"].items() if run in runs),
-        "partitions": list(
-            filter(None, dict.fromkeys(text for run, (_, text) in made["data_of"].items() if run in runs))
-        ),
+        "arithmetic": describe_numerics(made["arithmetic_of"].values()),
+        "sources": condensed(source for source, _ in made["data_of"].values()),
+        "partitions": list(filter(None, dict.fromkeys(text for _, text in made["data_of"].values()))),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
-        "best": best,
-        "differing": best["of"].differ,
+        "best": numbers_counted(count(summaries.best)),
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
-        "rankings": [ranking_view(ranking, source) for ranking in summaries.rankings],
+        "rankings": [(metric_name(source.metrics, ranking.metric), ranking) for ranking in summaries.rankings],
         "search": " ".join(searched(name, source, artifact, facts, summaries)).lower(),
     }
 
@@ -222,36 +197,9 @@ def searched(name: str, paper: Paper, artifact: Artifact, facts: Facts, summarie
 
 def claim_view(claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper) -> dict[str, Any]:
     """A claim, here and as recorded at full scale."""
-    full = recorded.get((claim.artifact, claim.claim))
     artifact = paper.artifacts[claim.artifact.partition("_")[2]]
-    return {
-        **asdict(claim),
-        "called": paper.called,
-        "artifact_title": readable(artifact.title),
-        "share_text": percent(claim.share_of_resamples),
-        "full": full.status if full else "",
-        "full_share": percent(full.share_of_resamples) if full else "",
-    }
-
-
-def percent(share: str) -> str:
-    """'supported in 97 % of the resamples' from 0.97; '' from ''."""
-    return f"supported in {100 * float(share):.0f} % of the resamples" if share else ""
-
-
-def ranking_view(ranking: RankingLine, paper: Paper) -> dict[str, Any]:
-    """A rank correlation in words: whether the variants of a column are in the paper's order."""
-    described = metric_of(paper.metrics, ranking.metric)
-    sure = ranking.low != ranking.high
-    return {
-        "setting": ranking.setting,
-        "metric": described.name if described else ranking.metric,
-        "variants": ranking.variants,
-        "tau": "none" if ranking.tau is None else f"{ranking.tau:+.2f}",
-        "range": f"{ranking.low:+.2f} to {ranking.high:+.2f}" if sure else "",
-        "p": "" if ranking.p is None else f"{ranking.p:.2g}",
-        "checked": ranking.checked,
-    }
+    full = recorded.get((claim.artifact, claim.claim))
+    return {"of": claim, "called": paper.called, "artifact_title": readable(artifact.title), "full": full}
 
 
 def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, Any]:
@@ -331,7 +279,7 @@ def render(
         made=made | {"arithmetic": describe_numerics(made["arithmetic_of"].values())},
         cards=printed.cards(),
         substitutions=substitutions(workload),
-        gaps=gaps(count(printed.lines)),
+        found=count(printed.lines),
         verdict=workload.config.verdict,
         farthest=ranked(
             farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)

@@ -26,45 +26,31 @@ def _text(value: Any) -> str:
 def setting_view(workload: Workload, name: str) -> dict[str, Any]:
     """Every hyper-parameter that a setting names: value here, the paper's value, source."""
     here, paper = workload.settings[name], original(workload, name)
-    defaults = {key: field.get_default(call_default_factory=True) for key, field in Setting.model_fields.items()}
+    values, published = (setting.model_dump(mode="json", exclude={"sources", "notes"}) for setting in (here, paper))
     rows = []
-    for key in Setting.model_fields:
-        if key in ("sources", "notes"):
-            continue
-        values = [setting.model_dump(mode="json")[key] for setting in (here, paper)]
+    for key, value in values.items():
         sources = [
-            (part.removeprefix(f"{key}."), text)
+            text if part == key else f"{part.removeprefix(f'{key}.')}: {text}"
             for part, text in paper.sources.items()
             if part == key or part.startswith(f"{key}.")
         ]
-        if not sources and values[0] == values[1] == defaults[key]:
-            continue
-        rows.append({
-            "key": key,
-            "here": _text(values[0]),
-            "paper": _text(values[1]) if values[0] != values[1] else "",
-            "changed": values[0] != values[1],
-            "sources": [f"{part}: {text}" if part != key else text for part, text in sources],
-        })  # fmt: skip
+        changed = value != published[key]
+        if sources or changed or value != Setting.model_fields[key].get_default(call_default_factory=True):
+            row = {"key": key, "here": _text(value), "paper": _text(published[key]) if changed else ""}
+            rows.append({**row, "changed": changed, "sources": sources})
     return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
 
 
 def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]) -> dict[str, Any]:
     """Hyper-parameters of an algorithm: fixed values, values of the rows, the paper's grid, source."""
-    rows = [row.hyperparameters for artifact in artifacts for row in artifact.rows if row.algorithm == key]
-    used = dict.fromkeys((name, value) for row in rows for name, value in row.items())
-    names = dict.fromkeys([*algorithm.defaults, *algorithm.grid, *(name for name, _ in used)])
-    return {
-        "key": key,
-        "title": algorithm.title,
-        "rows": [
-            {
-                "key": name,
-                "fixed": _text(algorithm.defaults[name]) if name in algorithm.defaults else "",
-                "rows": ", ".join(str(value) for other, value in used if other == name),
-                "grid": ", ".join(str(value) for value in algorithm.grid.get(name, [])),
-                "source": algorithm.sources.get(name, ""),
-            }
-            for name in names
-        ],
-    }
+    used: dict[str, dict[str, None]] = {}
+    for row in (row for artifact in artifacts for row in artifact.rows if row.algorithm == key):
+        for name, value in row.hyperparameters.items():
+            used.setdefault(name, {})[str(value)] = None
+    rows = []
+    for name in dict.fromkeys([*algorithm.defaults, *algorithm.grid, *used]):
+        fixed = _text(algorithm.defaults[name]) if name in algorithm.defaults else ""
+        grid, values = ", ".join(map(str, algorithm.grid.get(name, []))), ", ".join(used.get(name, ()))
+        source = algorithm.sources.get(name, "")
+        rows.append({"key": name, "fixed": fixed, "rows": values, "grid": grid, "source": source})
+    return {"key": key, "title": algorithm.title, "rows": rows}
