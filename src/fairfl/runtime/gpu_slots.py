@@ -8,11 +8,9 @@ jobs: one that measures seconds has it, or waits for it to become empty.
 No torch here: the driver reads CUDA_VISIBLE_DEVICES when it is first asked for GPUs, and never again.
 """
 
-import ctypes
 import fcntl
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,20 +29,13 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 LIMIT = "FAIRFL_RUNS_PER_GPU"  # config.yaml: runs_per_gpu, as the workflow hands it to its jobs
 NODES = Path("/dev")
 MIG = Path("/proc/driver/nvidia/capabilities")  # has a folder for each part of a GPU that is split (MIG)
-DRIVER = "libcuda.so.1"
+TOOL = "nvidia-smi"
 PAUSE = 0.5  # seconds between two looks at the GPUs
 _NODE = re.compile(r"nvidia\d+")
 _NAME = re.compile(r"\d+|(GPU|MIG)-[\w/-]+", re.ASCII)
 _END = re.compile(r"|-\d+|NoDevFiles")  # what ends the list of GPUs for CUDA; batch systems write it for "none"
 
 _LISTED = re.compile(r"\(UUID: ((?:GPU|MIG)-[\w/-]+)\)", re.ASCII)  # in a line of nvidia-smi -L
-# In a process of its own: the driver would not look again here, where CUDA_VISIBLE_DEVICES is chosen later.
-_ASK = """
-import ctypes, sys
-driver, count = ctypes.CDLL(sys.argv[1]), ctypes.c_int()
-sys.exit(255 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else min(count.value, 254))
-"""
-
 Found = TypeVar("Found")
 _held: int | None = None  # the lock of this process; closing it would drop it
 
@@ -53,16 +44,16 @@ def visible() -> list[str]:
     """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
 
     They are counted by their device nodes: a container has only those of its GPUs, while /proc and nvidia-smi, where
-    they are there at all, may tell of others. Where there is none, the driver is asked: not all systems have such
-    nodes (WSL). The parts of a GPU that is split (MIG) have names that only nvidia-smi tells; without it, jobs see the
-    first part of each, as CUDA does. Raises FairflError for a name that CUDA would not know: it would silently drop
-    that one and all after it.
+    they are there at all, may tell of others. nvidia-smi is asked where there is no node: not all systems have such
+    (WSL). It alone tells the names of the parts of a GPU that is split (MIG); without it, jobs see the first part of
+    each, as CUDA does. Raises FairflError for a name that CUDA would not know: it would silently drop that one and all
+    after it.
     """
     present = sum(1 for name in os.listdir(NODES) if _NODE.fullmatch(name))
     listed = os.environ.get(VISIBLE)
     if listed is None:
-        indices = [str(index) for index in range(present or _asked_driver())]
-        return (_parts() if any(MIG.glob("gpu*/mig/gi*")) else []) or indices
+        ask = not present or any(MIG.glob("gpu*/mig/gi*"))
+        return (_listed() if ask else []) or [str(index) for index in range(present)]
     names: list[str] = []
     for name in map(str.strip, listed.split(",")):
         if _END.fullmatch(name):
@@ -78,25 +69,12 @@ def visible() -> list[str]:
 
 
 @cache
-def _asked_driver() -> int:
-    """GPUs that the driver knows; 0 without one."""
+def _listed() -> list[str]:
+    """Names of the parts of split GPUs and of whole GPUs; [] if nvidia-smi does not tell."""
     import subprocess  # few machines need it
 
     try:
-        ctypes.CDLL(DRIVER)
-    except OSError:
-        return 0
-    environment = {name: value for name, value in os.environ.items() if name != VISIBLE}
-    asked = subprocess.run([sys.executable, "-c", _ASK, DRIVER], env=environment, capture_output=True)
-    return asked.returncode if 0 <= asked.returncode < 255 and not asked.stderr else 0
-
-
-def _parts() -> list[str]:
-    """Names of the parts of split GPUs and of whole GPUs; [] if nvidia-smi does not tell."""
-    import subprocess
-
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60)
+        listed = subprocess.run([TOOL, "-L"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return []
     names: list[str] = []
@@ -120,16 +98,16 @@ def take(alone: bool = False) -> str | None:
         The GPU's name in CUDA_VISIBLE_DEVICES; None if there is nothing to choose from or this process has chosen.
 
     Raises:
-        FairflError: CUDA_VISIBLE_DEVICES or FAIRFL_RUNS_PER_GPU makes no sense, or the folder is not this user's.
+        FairflError: CUDA_VISIBLE_DEVICES makes no sense, or the folder is not this user's.
     """
     global _held
     names = visible()
     assigned = cluster.job() is not None and (VISIBLE not in os.environ or len(names) == 1)
     if _held is not None or not names or assigned:
         return None
-    folder, limit = _folder(), _limit()
+    folder, limit = _folder(), float(os.environ.get(LIMIT, inf))
     shown = ", ".join(names)
-    full = "" if alone or limit == inf else f"full (runs_per_gpu: {limit}) or "
+    full = "" if alone or limit == inf else f"full (runs_per_gpu: {limit:g}) or "
     name, _held = _wait_for(
         lambda: _claim(folder, names, limit, alone), f"waiting for GPU {shown}: each is {full}being timed"
     )
@@ -138,16 +116,6 @@ def take(alone: bool = False) -> str | None:
     os.environ[VISIBLE] = name
     print(f"on GPU {name}" + (f" of {shown}" if len(names) > 1 else ""), flush=True)
     return name
-
-
-def _limit() -> float:
-    """Jobs that may share a GPU."""
-    limit = os.environ.get(LIMIT)
-    if limit is None:
-        return inf
-    if not re.fullmatch(r"0*[1-9]\d*", limit, re.ASCII):
-        raise FairflError(f"{LIMIT}: {limit!r} is no number of runs from 1 on; runs_per_gpu in config.yaml sets it")
-    return int(limit)
 
 
 def _folder() -> Path:

@@ -22,7 +22,7 @@ import os, sys
 from pathlib import Path
 from fairfl.runtime import cli, gpu_slots
 gpu_slots.NODES = Path({nodes!r})
-gpu_slots.MIG, gpu_slots.DRIVER = gpu_slots.NODES, "no driver"
+gpu_slots.MIG, gpu_slots.TOOL = gpu_slots.NODES, "no tool"
 def main(argv):
     gpu_slots.take(alone="alone" in sys.argv)
     print("sees", os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
@@ -58,8 +58,8 @@ def bare(monkeypatch, nodes, locks):
     monkeypatch.setattr(gpu_slots.tempfile, "tempdir", None)
     monkeypatch.setattr(gpu_slots, "NODES", nodes)
     monkeypatch.setattr(gpu_slots, "MIG", nodes / "capabilities")
-    monkeypatch.setattr(gpu_slots, "DRIVER", "no driver")
-    gpu_slots._asked_driver.cache_clear()
+    monkeypatch.setattr(gpu_slots, "TOOL", "no tool")
+    gpu_slots._listed.cache_clear()
     monkeypatch.setattr(gpu_slots, "_held", None)
 
 
@@ -156,14 +156,15 @@ GPU 1: NVIDIA H100 (UUID: GPU-9a)
 
 @pytest.mark.parametrize("tells", [True, False])
 def test_parts_of_a_split_gpu_are_gpus(monkeypatch, nodes, tmp_path, tells):
-    make(nodes, "nvidia0", "nvidia1")
-    (nodes / "capabilities/gpu0/mig/gi1").mkdir(parents=True)
-    tool = tmp_path / "bin/nvidia-smi"
-    tool.parent.mkdir()
+    tool = tmp_path / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\ncat <<'EOF'\n{LISTED}EOF\n")
     tool.chmod(0o700 if tells else 0o600)
-    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    monkeypatch.setattr(gpu_slots, "TOOL", str(tool))
     names = ["MIG-c7384736-a75d", "MIG-a28ad590-3fda", "GPU-9a"]
+    assert gpu_slots.visible() == (names if tells else []), "no device nodes"
+    make(nodes, "nvidia0", "nvidia1")
+    assert gpu_slots.visible() == ["0", "1"]
+    (nodes / "capabilities/gpu0/mig/gi1").mkdir(parents=True)
     assert gpu_slots.visible() == (names if tells else ["0", "1"])
     monkeypatch.setenv(gpu_slots.VISIBLE, "1")
     assert gpu_slots.visible() == ["1"], "what the user chose counts"
