@@ -41,14 +41,6 @@ def load(
         raise DataError(f"{path}: damaged ({error}); delete it and run again") from None
 
 
-def number(path: Path, metadata: dict[str, str], name: str) -> int:
-    """A whole number of the metadata, 0 or more."""
-    text = metadata.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{path}: metadata {name}: {text[:40]!r} is no whole number; delete it and run again")
-    return int(text)
-
-
 def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
     """Numbers of the metadata with commas between them."""
     try:

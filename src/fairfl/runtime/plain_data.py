@@ -1,8 +1,7 @@
 """Plain data from outside (YAML, JSON, command lines): what they may hold, and how to show them in one short line.
 
-Numbers are finite and fit into 64 bits, texts can be written as UTF-8, and there is an end to depth and size. So what
-reads such data later never meets a value that Python itself stumbles over: a number too long to print, a structure too
-deep to walk through, aliases that a kilobyte of YAML blows up to gigabytes.
+Numbers are finite, and there is an end to depth and size, so what reads such data later never meets a structure too
+deep to walk through, or aliases that a kilobyte of YAML blows up to gigabytes.
 """
 
 import math
@@ -13,7 +12,6 @@ from typing import Any
 
 DEEPEST = 50
 MOST = 1_000_000
-_LARGEST = 2**63
 _LONGEST_LINE = 500
 
 
@@ -25,21 +23,10 @@ class Fault(Exception):
         self.key, self.what = format_place(at), what
 
 
-class _Short(reprlib.Repr):
-    """`repr` of anything in bounded time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel = 3
-        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 12
-        self.maxstring = self.maxother = 60
-
-    def repr_int(self, value: int, level: int) -> str:
-        # Python refuses to print more than 4300 digits.
-        return repr(value) if value.bit_length() <= 200 else f"a whole number of {value.bit_length()} bits"
-
-
-_SHORT = _Short()
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 3
+_SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = 12
+_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def shown(value: Any) -> str:
@@ -67,44 +54,14 @@ def format_place(at: tuple) -> str:
     return ".".join(part for part in parts if part)
 
 
-def size(value: Any) -> int:
-    """Number of values in nested data, aliases counted each time. Raises Fault at the first that is not plain."""
-    return _size(value, (), {})
-
-
-def _size(value: Any, at: tuple, known: dict[int, int]) -> int:
-    if not isinstance(value, dict | list | tuple):
-        _check_scalar(value, at)
-        return 1
-    if len(at) > DEEPEST:
-        raise Fault((), f"nested more than {DEEPEST} deep, or in a circle")
-    if id(value) not in known:
-        for key in value if isinstance(value, dict) else ():
-            if not isinstance(key, str | int | float | bool):
-                raise Fault(at, f"key {shown(key)} is not a plain value")
-            _check_scalar(key, at)
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        known[id(value)] = 1 + sum(_size(part, (*at, key), known) for key, part in items)
-        if known[id(value)] > MOST:
-            raise Fault((), f"more than {MOST} values, aliases (*name) counted each time")
-    return known[id(value)]
-
-
-def _check_scalar(value: Any, at: tuple) -> None:
-    if isinstance(value, str):
-        if "\0" in value:
-            raise Fault(at, f"{shown(value)}: a text has no zero byte")
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Fault(at, f"{shown(value)}: not text that UTF-8 can write") from None
-    elif isinstance(value, int):
-        if not -_LARGEST <= value < _LARGEST:
-            raise Fault(at, f"{shown(value)}: a whole number has at most 64 bits")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise Fault(at, f"{value}: not a finite number")
-    elif value is not None:
+def check(value: Any, at: tuple = ()) -> None:
+    """Raises Fault at the first part of nested data that is not plain."""
+    if isinstance(value, dict | list | tuple):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            check(part, (*at, key))
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise Fault(at, f"{value}: not a finite number")
+    elif not isinstance(value, str | int | float | None):
         raise Fault(at, f"{shown(value)}: not a plain value (text, number, true, false, null, list or mapping)")
 
 

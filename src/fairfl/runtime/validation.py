@@ -127,7 +127,7 @@ def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
         where = f"{prefix}: " if prefix else ""
         raise SpecError(f"{file}: {where}expected `key: value` lines, found {shown(data)}")
     try:
-        plain_data.size(data)
+        plain_data.check(data)
     except plain_data.Fault as fault:
         key = f"{prefix}.{fault.key}".strip(".")
         raise SpecError(f"{file}: {key}: {fault}" if key else f"{file}: {fault}") from None

@@ -141,7 +141,7 @@ def load_clients(
     if labels.shape[:1] != inputs.shape[:1]:
         shapes = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
         raise FairflError(f"{data}: has {shapes}; delete it and run again")
-    classes = prepared.number(data, metadata, "classes")
+    classes = int(prepared.numbers(data, metadata, "classes")[0])
     mean, std = (
         torch.tensor(prepared.scale(data, metadata, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
         for name in ("scale_mean", "scale_std")
