@@ -66,10 +66,10 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
         rank = np.empty(len(names), dtype=np.int64)
         rank[rng.permutation(len(names))] = np.arange(len(names))
         rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
-    ambiguous = tensors["ambiguous"][rows].astype(bool) if "ambiguous" in tensors else None
-    official = tensors["official_test"][rows].astype(bool) if "official_test" in tensors else None
-    client, domain = (tensors[name][rows] if name in tensors else None for name in ("client", "domain"))
-    return Table(tensors["labels"][rows], groups[rows], ambiguous, client, official, domain), rows
+    names = ("labels", "groups", "ambiguous", *COLUMNS)
+    taken = {name: tensors[name][rows] for name in names if name in tensors}
+    flags = {name: values.astype(bool) for name, values in taken.items() if name in ("ambiguous", "official_test")}
+    return Table(**taken | flags), rows
 
 
 def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:

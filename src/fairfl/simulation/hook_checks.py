@@ -5,6 +5,7 @@ A wrong shape would be broadcast, or fail far from its cause. Raises PluginError
 
 from collections.abc import Callable
 from dataclasses import fields
+from math import inf
 from typing import Any
 
 import torch
@@ -83,22 +84,14 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
         shaped(hook, "prox", answer.prox, {"[models]": tuple(models), "one number": ()})
     else:
         _of_kind(hook, "prox", answer.prox, (int, float), "a number or a tensor")
-    for name, most in {"mix": 1.0, "momentum": 1.0}.items():
-        value = getattr(answer, name)
-        if value is None and name == "mix":
-            continue
-        _of_kind(hook, name, value, (int, float), "a number")
-        if not 0 <= value <= most:
-            raise wrong(hook, f"{name} is {value}, expected 0 to {most:g}")
-    for name in ("frozen", "epochs"):
-        value = getattr(answer, name)
-        if value is not None or name == "frozen":
-            _of_kind(hook, name, value, int, "a whole number")
-            if value < 0:
-                raise wrong(hook, f"{name} is {value}, expected 0 or more")
+    for name in ("mix", "momentum", "frozen", "epochs"):
+        value, share = getattr(answer, name), name in ("mix", "momentum")
+        if value is not None or name in ("momentum", "frozen"):
+            _of_kind(hook, name, value, (int, float) if share else int, "a number" if share else "a whole number")
+            if not 0 <= value <= (1 if share else inf):
+                raise wrong(hook, f"{name} is {value}, expected {'0 to 1' if share else '0 or more'}")
     for name in ("slope", "force"):
-        if getattr(answer, name) is not None and not callable(getattr(answer, name)):
-            raise wrong(hook, f"{name} is {_said(getattr(answer, name))}, expected a function")
+        _of_kind(hook, name, getattr(answer, name), (Callable, type(None)), "a function")
     return answer
 
 

@@ -5,26 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from fairfl.data import dirty_mnist, emnist, mnist
+from fairfl.data import dirty_mnist, emnist
 from fairfl.runtime.errors import SourceError
-
-# -- MNIST
-
-
-@pytest.mark.slow
-def test_real_mnist(mirror):
-    if not (mirror / "mnist").is_dir():
-        pytest.skip("no MNIST in the mirror")
-    data = mnist.prepare(mirror, mnist.Config(), 0)
-    labels = data.tensors["labels"]
-    assert data.tensors["inputs"].shape == (70000, 1, 28, 28)
-    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    assert np.bincount(labels[:60000]).tolist() == counts
-    assert labels[:5].tolist() == [5, 0, 4, 1, 9]
-    # The constants that everybody uses for the training part.
-    pixels = data.tensors["inputs"][:60000].astype(np.float32) / 255
-    assert abs(pixels.mean() - 0.1307) < 1e-4 and abs(pixels.std() - 0.3081) < 1e-4
-
 
 # -- EMNIST
 

@@ -22,19 +22,6 @@ def test_digits():
 # -- ambiguous_digits
 
 
-def test_ambiguous_digits_structure():
-    tensors = ambiguous_digits.prepare(None, ambiguous_digits.Config(), 0).tensors
-    clean, blended = tensors["ambiguous"] == 0, tensors["ambiguous"] == 1
-    assert clean.sum() == 1797 and blended.sum() == 6000
-    np.testing.assert_array_equal(tensors["inputs"][clean], digits.prepare(None, digits.Config(), 0).tensors["inputs"])
-    assert tensors["groups"][clean].tolist() == list(range(1797))
-    groups = tensors["groups"][blended].reshape(600, 10)
-    assert (groups == np.arange(1797, 2397)[:, None]).all()
-    images = tensors["inputs"][blended].reshape(600, 10, -1)
-    assert (images == images[:, :1]).all()
-    assert len(np.unique(images[:, 0], axis=0)) == 600
-
-
 def test_ambiguous_labels_come_from_the_two_blended_classes():
     """Each blend is explained by a pair of clean images with exactly the labels of its rows."""
     options = {"images": 20, "weight_low": 0.5, "weight_high": 0.5, "labels_per_image": 30}

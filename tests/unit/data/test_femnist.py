@@ -100,17 +100,3 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
     is_right(data)
     assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
     assert [path.name for path in (tmp_path / "femnist").iterdir()] == [DATABASE]  # nothing unpacked stays
-
-
-# -- which of them
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_real_leaf(mirror):
-    if not (mirror / "femnist" / "femnist_leaf.tar.gz").is_file():
-        pytest.skip("the mirror has no FEMNIST")
-    data = femnist.prepare(mirror, femnist.Config(), 0)
-    assert data.tensors["inputs"].shape == (54208, 1, 28, 28)
-    assert len(np.unique(data.tensors["client"])) == 328 and len(np.unique(data.tensors["labels"])) == 62
-    assert "328 of LEAF's 3597 writers" in data.metadata["source"]

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import fairfl
-from fairfl.data import ambiguous_digits, pretrained, synthetic_gaussian
-from fairfl.data.interface import content_sha256
+from fairfl.data import pretrained
 from fairfl.jobs import fetch, prepare
 from fairfl.runtime.errors import DataError, SourceError
 
@@ -81,16 +79,6 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
     prepare.main(["--spec", spec, "--out", str(tmp_path / "d")])
     contents.add((tmp_path / "d").read_bytes())
     assert len(contents) == 1
-
-
-def test_all_kinds_of_tensors_survive(tmp_path):
-    blends = ambiguous_digits.prepare(None, ambiguous_digits.Config(images=3, labels_per_image=3), 0)
-    drawn = synthetic_gaussian.prepare(None, synthetic_gaussian.Config(samples_per_client=3), 0)
-    for name, data in (("images", blends), ("features", drawn)):
-        prepare.write(tmp_path / name, data)
-        tensors = load_file(tmp_path / name)
-        assert set(tensors) == set(data.tensors)
-        assert content_sha256(tensors) == data.metadata["sha256"]
 
 
 def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):

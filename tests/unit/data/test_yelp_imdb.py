@@ -153,22 +153,3 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
         with pytest.raises(SourceError, match="no usable copy of"):
             fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | options), *where])
         assert not marker.exists()
-
-
-# -- files with other contents
-
-
-@pytest.mark.slow
-def test_real_imdb(mirror, monkeypatch):
-    """Of the 50,000 reviews only 600 are made into tokens."""
-    if not (mirror / "imdb" / "train.tsv.gz").is_file():
-        pytest.skip("the mirror has no IMDb")
-    monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (560_000, 25_000), "test": (38_000, 25_000)})
-    options = {"train": [10, 300], "test": [10, 300], "yelp": "generated", "tokenizer": "words", "vocabulary": 2000}
-    tensors = yelp_imdb.prepare(mirror, config(**options), 0).tensors
-    films = tensors["domain"] == 1
-    assert tensors["inputs"].shape == (620, 128) and films.sum() == 600
-    assert 0.45 < tensors["labels"][films].mean() < 0.55
-    lengths = (tensors["inputs"][films] != reviews.PAD).sum(1)
-    assert np.median(lengths) == 128  # a review has some 230 words
-    assert (tensors["inputs"][films] == reviews.UNKNOWN).mean() < 0.2
