@@ -6,7 +6,7 @@ from the running modules, so `python -OO` makes no difference. Topics differ in 
 """
 
 import ast
-import collections
+import itertools
 import platform
 import re
 import sysconfig
@@ -19,7 +19,7 @@ from pydantic import Field
 from fairfl.data import words
 from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
-from fairfl.runtime.errors import DataError, OptionError
+from fairfl.runtime.errors import DataError
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "mail": ("email", "mailbox"),
@@ -72,14 +72,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     topics = list(TOPICS)[: options.topics]
     texts = [_sentences(topic, options.sentences) for topic in topics]
-    counts = collections.Counter(word for text in texts for sentence in text for word in sentence)
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: options.vocabulary]
-    if len(frequent) < options.vocabulary:
-        raise OptionError(
-            f"{_NAME}: option vocabulary is {options.vocabulary}; the text has only {len(frequent)} different words"
-        )
-    tokens = words.vocabulary(frequent)
-    every = (sentence for text in texts for sentence in text)
+    every = [sentence for text in texts for sentence in text]
+    tokens = words.vocabulary(words.most_frequent(itertools.chain(*every)), options.vocabulary)
     inputs, labels = words.encode(every, tokens, options.length, options.count_pad)
     source = (
         f"stand-in for texts of many writers: sentences of the documentation of Python {platform.python_version()}, "

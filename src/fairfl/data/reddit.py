@@ -9,7 +9,6 @@ src/datasets/leaf/preprocess/reddit.py), which FedEBA+ compares with: 817 users,
 only targets: its loss and its accuracy pass over padding, unknown words and the end of a comment.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -76,7 +75,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     path = usable(raw, _ARCHIVE, _NAME)
     training = _read(path, "train")
-    tokens = _SPECIALS | words.vocabulary(_most_frequent(path, training, options.vocabulary))
+    every = (word for pieces in training.values() for piece, _ in pieces for word in piece if word not in _SPECIALS)
+    tokens = _SPECIALS | words.vocabulary(words.most_frequent(every), options.vocabulary)
     if options.validation == "train":
         more = _of(training, _read(path, "val"), path)
         training = {user: pieces + more[user] for user, pieces in training.items()}
@@ -135,15 +135,6 @@ def _of(users: Iterable[str], part: dict[str, list[_Piece]], path: Path) -> dict
     if set(users) != set(part):
         raise DataError(f"{path.name}: its parts do not have the same users")
     return {user: part[user] for user in users}
-
-
-def _most_frequent(path: Path, training: dict[str, list[_Piece]], count: int) -> list[str]:
-    """The words that occur most often in the training part; of equally frequent ones the first of the alphabet."""
-    counts = Counter(word for pieces in training.values() for piece, _ in pieces for word in piece)
-    frequent = sorted(counts.keys() - _SPECIALS, key=lambda word: (-counts[word], word))
-    if len(frequent) < count:
-        raise DataError(f"{path.name}: has {len(frequent)} different words; option vocabulary asks for {count}")
-    return frequent[:count]
 
 
 def _encoded(pieces: list[_Piece], tokens: dict[str, int], ignored: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

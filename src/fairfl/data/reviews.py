@@ -6,7 +6,6 @@ or whole words of a vocabulary that is made from the training reviews.
 
 from __future__ import annotations
 
-import collections
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from fairfl.data.interface import Prepared, assemble
+from fairfl.data.words import most_frequent
 from fairfl.runtime.errors import DataError
 
 PAD, UNKNOWN, CLS, SEP = range(4)
@@ -53,9 +53,8 @@ def words(texts: Sequence[str], size: int, length: int) -> Tokens:
 
     Only words that fit into a row are counted. Words outside the vocabulary are [UNK].
     """
-    counts = collections.Counter(word for text in texts for word in split(text, length - 2))
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - SPECIALS]
-    tokens = {word: token for token, word in enumerate(frequent, SPECIALS)}
+    frequent = most_frequent(word for text in texts for word in split(text, length - 2))
+    tokens = {word: token for token, word in enumerate(frequent[: size - SPECIALS], SPECIALS)}
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         table = np.full((len(texts), length), PAD, dtype=np.int64)

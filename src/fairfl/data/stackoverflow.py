@@ -78,7 +78,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError, DataError: a file is missing, damaged or not as expected, or no user is left.
         OSError: the database cannot be unpacked.
     """
-    tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary))
+    frequent = _most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary)
+    tokens = words.vocabulary(frequent, options.vocabulary)
     inputs, labels = [], []
     with tff.database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, options)
@@ -107,10 +108,7 @@ def _most_frequent(path: Path, count: int) -> list[str]:
     """The first words of the published list, which is sorted by the number of users of each word."""
     ((_, text),) = archives.members(path, _COUNTS_MEMBER.__eq__)
     lines = text.split(b"\n", count)[:count]
-    frequent = [line.split()[0].decode("utf-8", "replace") for line in lines if line.strip()]
-    if len(frequent) < count:
-        raise DataError(f"{path.name}: {_COUNTS_MEMBER} has {len(frequent)} words; option vocabulary asks for {count}")
-    return frequent
+    return [line.split()[0].decode("utf-8", "replace") for line in lines if line.strip()]
 
 
 def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:

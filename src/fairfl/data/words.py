@@ -6,9 +6,12 @@ tokens are kept, so a long sentence has no end; inputs are all tokens but the la
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+
+from fairfl.runtime.errors import OptionError
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 
@@ -16,9 +19,17 @@ SPECIALS = 4
 """Tokens before the first word: padding, begin and end of a sentence, any word outside the vocabulary."""
 
 
-def vocabulary(words: Iterable[str]) -> dict[str, int]:
-    """Token of each word, from SPECIALS on, in the order given."""
-    return {word: token for token, word in enumerate(words, SPECIALS)}
+def most_frequent(words: Iterable[str]) -> list[str]:
+    """The different words, the most frequent first; of equally frequent ones the first of the alphabet."""
+    counts = Counter(words)
+    return sorted(counts, key=lambda word: (-counts[word], word))
+
+
+def vocabulary(words: Sequence[str], count: int) -> dict[str, int]:
+    """Token of each of the first words, from SPECIALS on. Raises OptionError if there are fewer."""
+    if len(words) < count:
+        raise OptionError(f"option vocabulary is {count}; the text has only {len(words)} different words")
+    return {word: token for token, word in enumerate(words[:count], SPECIALS)}
 
 
 def encode(

@@ -3,9 +3,6 @@ import errno
 import os
 import stat
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from fairfl.runtime import atomic
@@ -52,11 +49,6 @@ def test_mode_follows_the_umask(tmp_path):
 
 
 # -- a full disk ------------------------------------------------------------------------------------
-
-
-def write_table(path):
-    with atomic.replacing(path) as temp:
-        pq.write_table(pa.table({"a": np.random.default_rng(0).random(10_000)}), temp)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

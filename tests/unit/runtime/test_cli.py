@@ -51,11 +51,6 @@ def test_an_error_of_the_system_names_the_file(capsys):
     assert outcome(OSError("odd"), capsys) == (1, "error: odd\n")
 
 
-def test_a_failure_is_one_line_even_without_a_teardown():
-    done = command("raise FairflError('what is wrong')", "cli.run(main, teardown=False)")
-    assert (done.returncode, done.stderr) == (1, "error: what is wrong\n")
-
-
 def test_ctrl_c_exits_with_130_and_says_nothing(capsys):
     assert outcome(KeyboardInterrupt(), capsys) == (130, "")
 
@@ -75,10 +70,6 @@ def test_leaving_at_once_keeps_what_was_printed_and_skips_the_teardown():
     at_once = command(body, "cli.run(main, teardown=False)")
     assert (at_once.returncode, at_once.stdout, at_once.stderr) == (0, "result\n", "note\n")
     assert command(body).stdout == "result\ntorn down\n"
-
-
-def test_option_errors_are_value_errors():
-    assert issubclass(OptionError, ValueError) and issubclass(OptionError, FairflError)
 
 
 def test_sigterm_leaves_no_half_file(tmp_path):

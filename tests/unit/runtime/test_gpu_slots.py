@@ -10,9 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from fairfl.experiments.config import Config
 from fairfl.runtime import cluster, gpu_slots
 from fairfl.runtime.errors import FairflError
 
@@ -120,10 +118,6 @@ def test_all_gpus_are_counted_by_their_device_nodes(nodes, job):
     make(nodes, "nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm", "null")
     assert gpu_slots.visible() == ["0", "1", "2"]
     assert [job(gpus=None).gpu() for _ in range(4)] == ["0", "1", "2", "0"]
-
-
-def test_no_node_is_no_gpu():
-    assert gpu_slots.visible() == []
 
 
 @pytest.mark.parametrize(
@@ -244,14 +238,6 @@ def test_without_gpus_nothing_is_done(monkeypatch, nodes, locks):
     assert os.environ[gpu_slots.VISIBLE] == "" and not list(locks.iterdir())
 
 
-def test_a_process_chooses_once(monkeypatch):
-    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
-    assert gpu_slots.take() == "0" and os.environ[gpu_slots.VISIBLE] == "0"
-    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
-    assert gpu_slots.take() is None
-    gpu_slots._let_go()
-
-
 # --- bad input
 
 
@@ -273,18 +259,3 @@ def test_the_folder_is_the_users_own(monkeypatch, locks):
     gpu_slots.take()
     gpu_slots._let_go()
     assert folder.stat().st_mode & 0o777 == 0o700
-
-
-# --- what the workflow tells its jobs
-
-
-@pytest.fixture
-def config():
-    """A config.yaml with these keys."""
-    return lambda **keys: Config(scale="quick", papers=["eagle"], **keys)
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.5, "two"])
-def test_a_bad_number_of_runs_in_config_yaml_names_the_key(config, value):
-    with pytest.raises(ValidationError, match="runs_per_gpu"):
-        config(runs_per_gpu=value)

@@ -61,13 +61,6 @@ def test_a_damaged_memory_is_no_memory(path, damaged):
     assert hashes.sha256(path) == first
 
 
-def test_without_a_folder_of_results_nothing_is_left(path):
-    (path.parent / "results").rmdir()
-    path.write_bytes(b"first")
-    hashes.sha256(path)
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
 def test_a_file_of_a_job_is_checked_once_for_each_state(tmp_path):
     path, results = tmp_path / "a.csv", str(tmp_path)
 

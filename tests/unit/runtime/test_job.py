@@ -1,6 +1,5 @@
 """The frame of a job: its record, what it may read, who owns it."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.base import JobSpec
 from fairfl.runtime import arithmetic, atomic, cli, job, ownership, records, sealed, tables, watch
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
@@ -217,13 +215,6 @@ def test_inputs_of_the_future_are_brought_to_the_present():
     os.utime("a.csv", (2**32, 2**32))
     run("b", {"results/records/a.json": fingerprint(SPEC)})
     assert os.stat("a.csv").st_mtime <= time.time()
-
-
-@pytest.mark.parametrize("spec", ["{", "[]", "3", "null"])
-def test_a_spec_that_is_no_object_is_refused(spec):
-    args = argparse.Namespace(spec=spec)
-    with pytest.raises(FairflError, match="--spec"):
-        job.spec_of(args, JobSpec)
 
 
 # -- contents -------------------------------------------------------------------------------------

@@ -41,7 +41,3 @@ def test_other_systems(name, monkeypatch):
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert name(None) == "arm64"
-
-
-def test_this_machine_has_a_name():
-    assert machine.cpu_name() and machine.processor("cpu") == machine.cpu_name()
