@@ -11,6 +11,13 @@ from torch import Tensor, nn
 
 from fairfl.runtime.errors import FairflError
 
+# What labels may be, in words.
+_LABELS = {
+    "texts": "one label at each position (loss next_word)",
+    "classes": "one class per sample",
+    "numbers": "real numbers as labels (loss squared_error)",
+}
+
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """A CPU tensor on the device. A GPU gets it from pinned memory, so that the process need not wait for it."""
@@ -103,19 +110,15 @@ class Clients:
     def check(self, model: nn.Module, loss: str) -> None:
         """Raises ValueError if the loss or the model is made for another kind of data."""
         part = self.parts["train"]
-        if loss == "next_word" and part.labels.dim() == 1:
-            raise ValueError("loss next_word is for text with a label at each position, the data have one per sample")
-        if loss != "next_word" and part.labels.dim() > 1:
-            raise ValueError(f"loss {loss} is for one label per sample, the data have one at each position")
-        if loss == "squared_error" and not part.labels.is_floating_point():
-            raise ValueError(f"loss squared_error is for a regression, the data have {self.classes} classes")
-        if loss != "squared_error" and part.labels.is_floating_point():
-            raise ValueError(f"loss {loss} is for classes, the data have real numbers as labels: use squared_error")
+        held = "numbers" if part.labels.is_floating_point() else "texts" if part.labels.dim() > 1 else "classes"
+        wanted = {"next_word": "texts", "squared_error": "numbers"}.get(loss, "classes")
+        if held != wanted:
+            raise ValueError(f"loss {loss} is for {_LABELS[wanted]}, the data have {_LABELS[held]}")
         reads_tokens = any(isinstance(layer, nn.Embedding) for layer in model.modules())
-        if reads_tokens and part.inputs.is_floating_point():
-            raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
-        if not reads_tokens and not part.inputs.is_floating_point():
-            raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
+        if reads_tokens == part.inputs.is_floating_point():
+            kinds = "tokens (it has an embedding)", "images or features (it has no embedding)"
+            reads, other = kinds if reads_tokens else kinds[::-1]
+            raise ValueError(f"the model reads {reads}, the data are {other.split(' (')[0]}")
         check_inputs = getattr(model, "check", None)  # of what it reads, beyond that
         if check_inputs is not None:
             for part in self.parts.values():

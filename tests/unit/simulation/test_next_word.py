@@ -66,7 +66,7 @@ def test_the_loss_falls(clients):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"loss": "cross_entropy"}, "loss cross_entropy is for one label per sample, the data have one at each"),
+        ({"loss": "cross_entropy"}, "loss cross_entropy is for one class per sample, the data have one label at each"),
         ({"model": {"name": "mlp", "hidden": [3]}}, "the model reads images or features .* the data are tokens"),
         ({"model": {"name": "cnn"}}, "cnn needs images"),
     ],
