@@ -87,9 +87,10 @@ def test_leaf_by_writer(leaf, background):
     assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 of LEAF's 3597 writers, {background} paper"
 
 
-def one(x=((1.0,) * 784,), y=(5,)):
-    """A file of one writer."""
-    return leaf_file(users=["a"], num_samples=[1], user_data={"a": {"x": x, "y": y}})
+def test_equal_images_of_a_writer_are_one_group(leaf):
+    file = leaf_file(users=["a"], user_data={"a": {"x": [[1.0] * 784, [0.0] * 784, [1.0] * 784], "y": [5, 6, 5]}})
+    data = femnist.prepare(leaf(("all_data_0.json", file)), femnist.Config(), 0)
+    assert data.tensors["groups"].tolist() == [0, 1, 0]
 
 
 # -- TensorFlow Federated
