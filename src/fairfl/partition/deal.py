@@ -66,8 +66,8 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
         rank = np.empty(len(names), dtype=np.int64)
         rank[rng.permutation(len(names))] = np.arange(len(names))
         rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
-    names = ("labels", "groups", "ambiguous", *COLUMNS)
-    taken = {name: tensors[name][rows] for name in names if name in tensors}
+    present = [name for name in ("labels", "groups", "ambiguous", *COLUMNS) if name in tensors]
+    taken = {name: tensors[name][rows] for name in present}
     flags = {name: values.astype(bool) for name, values in taken.items() if name in ("ambiguous", "official_test")}
     return Table(**taken | flags), rows
 

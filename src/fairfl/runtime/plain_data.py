@@ -1,26 +1,11 @@
-"""Plain data from outside (YAML, JSON, command lines): what they may hold, and how to show them in one short line.
+"""Plain data from outside (YAML, JSON, command lines): what is in them, and how to show it in one short line."""
 
-Numbers are finite, and there is an end to depth and size, so what reads such data later never meets a structure too
-deep to walk through, or aliases that a kilobyte of YAML blows up to gigabytes.
-"""
-
-import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-DEEPEST = 50
-MOST = 1_000_000
 _LONGEST_LINE = 500
-
-
-class Fault(Exception):
-    """Something that plain data may not hold; `key` says where, "" for the whole."""
-
-    def __init__(self, at: tuple, what: str) -> None:
-        super().__init__(what)
-        self.key, self.what = format_place(at), what
 
 
 _SHORT = reprlib.Repr()
@@ -54,15 +39,13 @@ def format_place(at: tuple) -> str:
     return ".".join(part for part in parts if part)
 
 
-def check(value: Any, at: tuple = ()) -> None:
-    """Raises Fault at the first part of nested data that is not plain."""
+def leaves(value: Any, at: tuple = ()) -> Iterator[tuple[tuple, Any]]:
+    """(place, value) of each value in nested data that holds no others."""
     if isinstance(value, dict | list | tuple):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            check(part, (*at, key))
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise Fault(at, f"{value}: not a finite number")
-    elif not isinstance(value, str | int | float | None):
-        raise Fault(at, f"{shown(value)}: not a plain value (text, number, true, false, null, list or mapping)")
+            yield from leaves(part, (*at, key))
+    else:
+        yield at, value
 
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -1,14 +1,14 @@
 """Checking plain data from outside against a pydantic model: what is wrong is one line `where: key: value: reason`."""
 
 import difflib
+import math
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from fairfl.runtime import plain_data
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.json_text import from_json
-from fairfl.runtime.plain_data import format_place, one_line, shown
+from fairfl.runtime.plain_data import format_place, leaves, one_line, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")
@@ -126,11 +126,10 @@ def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
     if not isinstance(data, dict):
         where = f"{prefix}: " if prefix else ""
         raise SpecError(f"{file}: {where}expected `key: value` lines, found {shown(data)}")
-    try:
-        plain_data.check(data)
-    except plain_data.Fault as fault:
-        key = f"{prefix}.{fault.key}".strip(".")
-        raise SpecError(f"{file}: {key}: {fault}" if key else f"{file}: {fault}") from None
+    for at, value in leaves(data):
+        if isinstance(value, float) and not math.isfinite(value):
+            key = f"{prefix}.{format_place(at)}".strip(".")
+            raise SpecError(f"{file}: {key}: {value}: not a finite number")
     try:
         return model.model_validate(data)
     except ValidationError as error:

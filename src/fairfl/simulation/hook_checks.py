@@ -91,7 +91,8 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
             if not 0 <= value <= (1 if share else inf):
                 raise wrong(hook, f"{name} is {value}, expected {'0 to 1' if share else '0 or more'}")
     for name in ("slope", "force"):
-        _of_kind(hook, name, getattr(answer, name), (Callable, type(None)), "a function")
+        if getattr(answer, name) is not None and not callable(getattr(answer, name)):
+            raise wrong(hook, f"{name} is {_said(getattr(answer, name))}, expected a function")
     return answer
 
 
