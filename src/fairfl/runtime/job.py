@@ -117,7 +117,7 @@ def run_context(
     if args.record is None:
         yield fingerprint([spec, described])
         return
-    expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
+    expected = from_text(args.inputs, dict[str, str], "--inputs")
     inputs.forget()
     read = {path: check_input(path, wanted, getattr(args, "folder", None)) for path, wanted in expected.items()}
     for path, wanted in spec.get("reported", {}).items():

@@ -103,17 +103,3 @@ def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable
     files = {str(output): [output.stat().st_size, content(output), checksum(output)] for output in outputs}
     record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": files, **more, "spec": spec}
     atomic.write_text(path, canonical(record) + "\n")
-
-
-def nested_paths(paths: dict[str, str]) -> dict[str, dict[str, str]]:
-    """{"a/b": 1, "a/c": 2} -> {"a": {"b": 1, "c": 2}}: a command line has no room for one folder a thousand times."""
-    folders: dict[str, dict[str, str]] = {}
-    for path, value in paths.items():
-        folder, _, name = path.rpartition("/")
-        folders.setdefault(folder, {})[name] = value
-    return folders
-
-
-def flat_paths(folders: dict[str, dict[str, str]]) -> dict[str, str]:
-    """The reverse of `nested_paths`."""
-    return {os.path.join(folder, name): value for folder, names in folders.items() for name, value in names.items()}

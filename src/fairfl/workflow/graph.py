@@ -24,7 +24,6 @@ from typing import Any
 from fairfl.experiments.workload import Workload
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.records import nested_paths
 from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow.code_hash import closure
 
@@ -176,7 +175,7 @@ class Graph:
         """
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        inputs = canonical(nested_paths(expected))
+        inputs = canonical(expected)
         return f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs},"code":{canonical(code)}}}\n'
 
     def _matching(self, path: str) -> str | None:

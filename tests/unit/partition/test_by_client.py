@@ -34,14 +34,6 @@ def test_owners_of_another_size_are_passed_over():
     assert drawn.changed == ["1 of 4 owners take part, a draw of 2 with 2 to 3 samples"]
 
 
-def test_a_draw_keeps_the_stored_order_and_depends_on_the_seed():
-    drawn = [rows(2, choose="random", seed=seed) for seed in range(20)]
-    assert rows(2, choose="random", seed=3) == drawn[3]
-    assert all(own[0][0] < own[1][0] for own in drawn)
-    assert len({str(own) for own in drawn}) > 3
-    assert rows(4, choose="random") == rows(4)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

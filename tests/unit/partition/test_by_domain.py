@@ -15,11 +15,6 @@ def table(domain, test=None):
     return Table(labels, np.arange(rows), official_test=official, domain=np.array(domain))
 
 
-def deal(data, clients, seed=0):
-    config = by_domain.Config(clients=clients)
-    return by_domain.assign(data, sum(clients), config, np.random.default_rng(seed))
-
-
 def test_the_sizes_of_focus():
     """56,000 training and 38,000 test reviews over seven, 25,000 and 25,000 over three clients."""
     domain, test = np.repeat([0, 1, 0, 1], [56_000, 25_000, 38_000, 25_000]), np.repeat([0, 1], [81_000, 63_000])
@@ -30,14 +25,6 @@ def test_the_sizes_of_focus():
     parts = [cut(rows, data, split, np.random.default_rng(0)) for rows in dealt.rows]
     assert [int((part == 0).sum()) for part in parts] == [8000] * 7 + [8334, 8333, 8333]
     assert [int((part == 2).sum()) for part in parts] == [5429] * 4 + [5428] * 3 + [8334, 8333, 8333]
-
-
-def test_rows_are_dealt_at_random():
-    data = table([0] * 50 + [1] * 50)
-    one, same, other = (deal(data, [2, 2], seed) for seed in (0, 0, 1))
-    assert [own.tolist() for own in one.rows] == [own.tolist() for own in same.rows]
-    assert one.rows[0].tolist() != other.rows[0].tolist()
-    assert one.rows[0].tolist() != list(range(25))
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,6 @@ def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed
     assert dealt.remarks == dealt.changed == expected
 
 
-def test_small_alpha_gives_clients_of_one_class_and_large_alpha_the_shares_of_the_data():
-    labels = np.repeat(np.arange(4), [400, 200, 100, 100])
-    skewed = mixtures(labels, assign(labels, 8, 1e-5).rows)
-    # Only who comes when a class is used up has two.
-    assert (skewed > 0).sum() <= 8 + 3
-    even = mixtures(labels, assign(labels, 8, 1e6).rows)
-    np.testing.assert_allclose(even / 100, np.tile([0.5, 0.25, 0.125, 0.125], (8, 1)), atol=0.16)
-
-
 def test_alpha_is_per_class():
     """Of Dir(a, ..., a) over C balanced classes, the variance of a share is (C - 1) / (C^2 (C a + 1))."""
     labels, classes, alpha = np.arange(400_000) % 4, 4, 0.5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
 from fairfl.partition.deal import Spec, partition, parts_of, statistics, true_clusters
-from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.partition.interface import Assignment, PartitionError
 from tests.unit.partition.partition_tables import job, rng, table
 
 
@@ -64,20 +64,6 @@ def test_rules_by_class_refuse_texts(rule):
         dealt(rule, np.zeros((30, 4), int), 3, 0)
 
 
-@pytest.mark.parametrize("rounding", ["cumulative", "per_share"])
-@settings(max_examples=40, deadline=None)
-@given(st.floats(1e-6, 5000), st.integers(1, 12), st.integers(0, 2**31), st.booleans())
-def test_dirichlet_deals_every_sample_once_and_nobody_starves(rounding, alpha, clients, seed, legacy):
-    labels = rng(seed).integers(0, 10, 400)
-    config = dirichlet_by_class.Config(
-        alpha=alpha, min_samples=5, max_draws=3, rounding=rounding, legacy_seed=seed if legacy else None
-    )
-    assignment = dirichlet_by_class.assign(table(labels), clients, config, rng(seed))
-    disjoint(assignment.rows, 400)
-    assert min(map(len, assignment.rows)) >= 5
-    assert len(assignment.remarks) == 1
-
-
 def test_a_draw_in_which_a_client_has_just_enough_counts():
     config = dirichlet_by_class.Config(alpha=1e6, min_samples=10, max_draws=1)
     assignment = dirichlet_by_class.assign(table(np.zeros(20, int)), 2, config, rng(1))
@@ -99,21 +85,6 @@ Q = np.array([0.05, 0.35, 0.6])
 
 def test_cumulative_shares_are_floored_once():
     assert list(dirichlet_by_class.cumulative(Q, 10, rng())) == [0, 4, 6]
-
-
-def test_each_share_is_floored_and_one_client_gets_what_is_left():
-    """Floors 0, 3, 6 of 10; whoever is drawn gets one more."""
-    seen = {tuple(dirichlet_by_class.per_share(Q, 10, rng(seed)).tolist()) for seed in range(50)}
-    assert seen == {(1, 3, 6), (0, 4, 6), (0, 3, 7)}
-
-
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_pieces_are_shuffled_or_consecutive(shuffle):
-    labels = np.tile([0, 1], 10)
-    rows = dirichlet_by_class.deal(labels, {0: np.array([0, 4, 6]), 1: np.array([3, 0, 7])}, rng() if shuffle else None)
-    assert [list(np.bincount(labels[own], minlength=2)) for own in rows] == [[0, 3], [4, 0], [6, 7]]
-    consecutive = [[1, 3, 5], [0, 2, 4, 6], [7, *range(8, 20)]]
-    assert [own.tolist() == expected for own, expected in zip(rows, consecutive, strict=True)] == [not shuffle] * 3
 
 
 @pytest.mark.parametrize(
@@ -140,22 +111,6 @@ def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest,
     assert assignment.remarks == ["draw 1 gave every client 1 samples"] and not assignment.changed
 
 
-def test_the_public_rule_step_by_step():
-    """The recipe written out: the pieces of a class are consecutive, one client gets what the floors leave."""
-    labels = rng().integers(0, 5, 300)
-    legacy = np.random.RandomState(0)
-    expected = [[] for _ in range(4)]
-    for c in range(5):
-        rows = [int(row) for row in np.flatnonzero(labels == c)]
-        shares = legacy.dirichlet([0.5] * 4) * len(rows)
-        lucky = legacy.choice(4)
-        counts = [int(share) for share in shares]
-        counts[lucky] = len(rows) - sum(count for k, count in enumerate(counts) if k != lucky)
-        for k, count in enumerate(counts):
-            expected[k] += [rows.pop(0) for _ in range(count)]
-    assert [own.tolist() for own in dealt("fairfl", labels, 4, 0)] == [sorted(own) for own in expected]
-
-
 def test_plain_takes_the_clients_of_the_data():
     rows = plain.assign(table([0, 1, 0, 1], client=np.array([1, 0, 1, 0])), 2, plain.Config(), rng()).rows
     assert [list(r) for r in rows] == [[1, 3], [0, 2]]
@@ -177,21 +132,9 @@ def test_ambiguous_fractions_are_exact():
     assert [int(data.ambiguous[r].sum()) for r in rows] == [0, 30, 60]
 
 
-def test_copies_of_an_image_stay_with_one_client():
-    data = dirty()
-    config = ambiguous_fraction.Config(fractions=[1, 1], per_client=75)
-    rows = ambiguous_fraction.assign(data, 2, config, rng()).rows
-    assert not set(data.groups[rows[0]]) & set(data.groups[rows[1]])
-
-
 def test_label_shards_example():
     pieces = label_shards.shards(np.array([0, 1, 0, 1, 2, 2, 0, 1]), 2, 2)
     assert [list(p) for p in pieces] == [[0, 2], [6, 1], [3, 7], [4, 5]]
-
-
-def test_shards_have_the_lengths_of_the_paper():
-    pieces = label_shards.shards(np.arange(60_000) % 10, 200, 2)
-    assert [len(piece) for piece in pieces] == [150] * 400
 
 
 def test_the_end_of_the_sorted_list_is_dropped_and_told():
@@ -202,20 +145,6 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
     assert assignment.remarks == assignment.changed == ["3 samples of the highest labels fill no shard and are dropped"]
     whole = label_shards.assign(table(labels[:8]), 2, label_shards.Config(), rng())
     assert whole.remarks == whole.changed == []
-
-
-def test_a_test_part_is_dealt_with_the_deal_of_the_training_part():
-    """Sixteen rows of four classes to train on, eight to test on, mixed: every client is tested on its own label, and
-    who owns what to train on is as without a test part."""
-    labels, test = np.tile(np.arange(4), 6), np.arange(24) % 3 == 1
-    both = Table(labels, np.arange(24), official_test=test)
-    config = label_shards.Config(shards_per_client=1)
-    rows = label_shards.assign(both, 4, config, rng(3)).rows
-    assert sorted(np.concatenate(rows)) == list(range(24))
-    alone = label_shards.assign(table(labels[~test]), 4, config, rng(3)).rows
-    for mine, without in zip(rows, alone, strict=True):
-        assert len(np.unique(labels[mine])) == 1 and test[mine].sum() == 2
-        assert np.flatnonzero(~test)[without].tolist() == mine[~test[mine]].tolist()
 
 
 def test_one_class_per_client():
@@ -231,29 +160,6 @@ def tensors(count=300):
     return {"labels": rng(1).integers(0, 3, count), "groups": np.arange(count)}
 
 
-def test_same_seed_same_partition():
-    first, again = partition(spec(), tensors())[0], partition(spec(), tensors())[0]
-    other = partition(spec(seed=1), tensors())[0]
-    assert all(np.array_equal(first[key], again[key]) for key in first)
-    assert not np.array_equal(first["row"], other["row"])
-
-
-def owned(columns):
-    """Rows of each client, whatever their part."""
-    return [columns["row"][columns["client"] == client] for client in range(4)]
-
-
-@pytest.mark.parametrize("dealing", [0, 5])
-@pytest.mark.parametrize("samples", [None, 150])
-def test_a_partition_seed_fixes_who_owns_what_and_the_run_seed_the_cut(dealing, samples):
-    shared = [partition(spec(partition_seed=dealing, seed=seed, samples=samples), tensors())[0] for seed in (1, 2)]
-    own = [partition(spec(seed=seed, samples=samples), tensors())[0] for seed in (1, dealing)]
-    assert same(owned(shared[0]), owned(shared[1]))
-    assert same(owned(shared[0]), owned(own[1]))
-    assert not same(owned(shared[0]), owned(own[0]))
-    assert not np.array_equal(shared[0]["part"], shared[1]["part"])
-
-
 def test_a_client_without_training_samples_is_refused():
     """One sample of each class: by class, the floor of a half is nothing."""
     split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_by_class"}
@@ -263,9 +169,7 @@ def test_a_client_without_training_samples_is_refused():
         parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), Split(**split), rng())
 
 
-def test_subset_of_samples():
-    columns, _ = partition(spec(samples=100), tensors())
-    assert len(np.unique(columns["row"])) == len(columns["row"]) == 100
+def test_more_samples_than_there_are():
     with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
         partition(spec(samples=301), tensors())
 

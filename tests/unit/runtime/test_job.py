@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 def options(name="b", inputs=None, spec=SPEC, record=True):
     parser = job.parser("demo")
-    command = ["--spec", json.dumps(spec), "--inputs", json.dumps(records.nested_paths(inputs or {}))]
+    command = ["--spec", json.dumps(spec), "--inputs", json.dumps(inputs or {})]
     return parser.parse_args([*command, *(["--record", f"results/records/{name}.json"] if record else [])])
 
 
@@ -230,14 +230,8 @@ def test_content_of_json_leaves_out_how_and_where_it_was_made():
         assert records.content(Path("changed.json")) != records.content(Path("one.json"))
 
 
-def test_trees_of_paths_there_and_back():
-    paths = {"results/a/b.json": "1", "results/a/c=0.1,d.json": "2", "x.json": "3"}
-    assert records.flat_paths(records.nested_paths(paths)) == paths
-    assert records.nested_paths({"a/b": "1", "a/c": "2"}) == {"a": {"b": "1", "c": "2"}}
-
-
 def test_a_file_says_what_a_job_is_to_do(tmp_path):
-    order = {"spec": SPEC, "record": "results/records/b.json", "inputs": {"results/records": {"a.json": "f"}}}
+    order = {"spec": SPEC, "record": "results/records/b.json", "inputs": {"results/records/a.json": "f"}}
     path = tmp_path / "order.json"
     path.write_text(json.dumps(order))
     args = job.parser("demo", "threads").parse_args(["--job", str(path), "--threads", "2"])
