@@ -30,7 +30,6 @@ def failing(x):
 
 ANSWERS = [
     (weighted(lambda reports: torch.ones(2)), "weights has shape [2], expected [3] ([m])"),
-    (weighted(lambda reports: [1, 1, 1]), "weights is [1, 1, 1], expected a tensor"),
     (weighted(lambda reports: torch.tensor([1, math.nan, 1])), "weights are not finite: [1.0, nan, 1.0]"),
     (hook("aggregate", lambda state, reports: None), "the answer is None, expected (Aggregate, next state)"),
     (hook("aggregate", lambda state, reports: (None, state)), "the answer's first part is None, expected an Aggregate"),
@@ -44,18 +43,13 @@ ANSWERS = [
         "extra is torch.float16, expected torch.float",
     ),
     (weighted(lambda reports: torch.ones(3).half()), "weights is torch.float16, expected torch.float64 or torch.float"),
-    (weighted(lambda reports: torch.tensor([1, 2, 1])), "weights is torch.int64, expected torch.float64 or"),
-    (planned(lr_scale=torch.tensor([1, 2, 1])), "lr_scale is torch.int64"),
     (planned(direction=torch.ones(15).half()), "direction is torch.float16, expected torch.float64"),
-    (planned(start=torch.ones(3, 15)), "start is torch.float32, expected torch.float64"),
     (planned(prox=torch.tensor(True)), "prox is torch.bool"),
     (
         hook("evaluation_models", lambda state, x: EvaluationModels(x[None].half())),
         "models is torch.float16, expected torch.float64",
     ),
-    (hook("select", lambda state, selection: torch.tensor([True, False, True])), "the answer is torch.bool, expected"),
     (hook("select", lambda state, selection: torch.tensor([0.0, 1.0])), "the answer is torch.float32, expected ids"),
-    (hook("aggregate", lambda state, reports: 1 / 0), "ZeroDivisionError: division by zero"),
     (hook("configure_clients", lambda state, received: None), "the answer is None, expected a Plan"),
     (planned(lr_scale=torch.ones(2)), "lr_scale has shape [2], expected [3] ([m])"),
     (planned(mix=2.0), "mix is 2.0, expected 0 to 1"),

@@ -52,14 +52,12 @@ def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_par
     assert clients.parts["train"].offsets == [0, 2, 4, 5]
 
 
-@pytest.mark.parametrize("client", [0, 1, 2])
+@pytest.mark.parametrize("client", [0, 1])
 def test_a_single_client_is_the_same_as_in_the_whole(features, client):
     whole, alone = load_clients(*features, CPU), load_clients(*features, CPU, only=client)
     assert (alone.count, alone.classes, alone.shape) == (1, whole.classes, whole.shape)
     for name in PARTS:
-        expected, found = whole.parts[name].of(client), alone.parts[name].of(0)
-        assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
-        assert alone.parts[name].counts.tolist() == [len(expected[1])]
+        assert rows_of(alone.parts[name], 0) == rows_of(whole.parts[name], client)
 
 
 def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
@@ -74,32 +72,17 @@ def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     assert [value.item() for value in clients.scale] == [0.25, 0.5], "for what wants pixels in [0, 1] again"
 
 
-# -- rotated images, true clusters ------------------------------------------------------------------------
-def rotated(tmp_path, shape=(1, 3, 3), clusters="[0, 0, 1]"):
-    images = np.arange(4 * np.prod(shape)).reshape(4, *shape).astype(np.uint8)
+@pytest.mark.parametrize("clusters", [[0, 0, 1], None])
+def test_images_are_turned_counter_clockwise_and_true_clusters_come_with_the_partition(tmp_path, clusters):
+    images = np.arange(4 * 9).reshape(4, 1, 3, 3).astype(np.uint8)
     write(tmp_path / "images.safetensors", assemble("toy", 2, "made", images, np.array([0, 1, 0, 1])))
-    columns = {
-        "row": pa.array([2, 0, 3, 1], pa.int64()),
-        "client": pa.array([0, 1, 1, 2], pa.int32()),
-        "part": pa.array([0, 0, 0, 0], pa.int8()),
-        "turn": pa.array([1, 0, 3, 2], pa.int8()),
-    }
-    table = pa.table(columns).replace_schema_metadata({"clusters": clusters} if clusters else {})
-    pq.write_table(table, tmp_path / "turned.parquet")
-    return images, (tmp_path / "images.safetensors", tmp_path / "turned.parquet")
-
-
-def test_images_are_turned_exactly_and_counter_clockwise(tmp_path):
-    images, files = rotated(tmp_path)
-    train = load_clients(*files, CPU).parts["train"]
-    for place, (row, quarters) in enumerate([(2, 1), (0, 0), (3, 3), (1, 2)]):
+    turns, dealt = [1, 0, 3, 2], [(2, 0, 0), (0, 1, 0), (3, 1, 0), (1, 2, 0)]
+    files = tmp_path / "images.safetensors", partition(tmp_path / "turned.parquet", dealt)
+    table = pq.read_table(files[1]).append_column("turn", pa.array(turns, pa.int8()))
+    pq.write_table(table.replace_schema_metadata({"clusters": str(clusters)} if clusters else {}), files[1])
+    clients = load_clients(*files, CPU)
+    for place, (row, quarters) in enumerate(zip([2, 0, 3, 1], turns, strict=True)):
         expected = np.rot90(images[row, 0], quarters) / 255
-        np.testing.assert_allclose(train.inputs[place, 0], expected, rtol=1e-6)
-    assert np.rot90([[1, 2], [3, 4]]).tolist() == [[2, 4], [1, 3]]
-
-
-def test_true_clusters_come_with_the_partition(tmp_path):
-    _, files = rotated(tmp_path)
-    assert load_clients(*files, CPU).clusters == [0, 0, 1]
-    assert load_clients(*files, CPU, only=2).clusters == [1]
-    assert load_clients(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
+        np.testing.assert_allclose(clients.parts["train"].inputs[place, 0], expected, rtol=1e-6)
+    assert clients.clusters == clusters
+    assert load_clients(*files, CPU, only=2).clusters == (clusters and [1])

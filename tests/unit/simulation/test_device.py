@@ -40,20 +40,13 @@ def test_auto_takes_the_gpu_that_is_there(gpu, name, there, kind):
     assert device.choose(name, 1).type == kind
 
 
-@pytest.mark.parametrize("name", ["auto", "cuda"])
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_gpu_is_taken_before_torch_looks_for_one(gpu, monkeypatch, name, alone):
+@pytest.mark.parametrize(("name", "taken"), [("auto", [True]), ("cuda", [True]), ("cpu", [])])
+def test_a_gpu_is_taken_before_torch_looks_for_one(gpu, monkeypatch, name, taken):
     done = []
-    monkeypatch.setattr(device.gpu_slots, "take", lambda alone: done.append(("take", alone)))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: done.append("look") or True)
-    device.choose(name, 1, alone=alone)
-    assert done[:2] == [("take", alone), "look"] and done.count(("take", alone)) == 1
-
-
-def test_a_run_on_a_cpu_takes_no_gpu(gpu, monkeypatch):
-    monkeypatch.setattr(device.gpu_slots, "take", lambda alone: pytest.fail("a GPU is taken"))
-    gpu(True)
-    assert device.choose("cpu", 1).type == "cpu"
+    monkeypatch.setattr(device.gpu_slots, "take", done.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: done == taken)
+    device.choose(name, 1, alone=True)
+    assert done == taken
 
 
 def test_cuda_without_a_gpu_names_the_key(gpu):
@@ -65,9 +58,9 @@ def test_cuda_without_a_gpu_names_the_key(gpu):
 def test_threads_and_deterministic_arithmetic_are_set(gpu):
     gpu(False)
     torch.set_deterministic_debug_mode("default")
-    device.choose("cpu", 3)
-    assert torch.get_num_threads() == 3
-    assert torch.are_deterministic_algorithms_enabled()
+    chosen = device.choose("cpu", 3)
+    assert device.facts(chosen) == {"device": "cpu", "processor": machine.cpu_name(), "threads": 3}
+    assert torch.get_num_threads() == 3 and torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
 
 
@@ -78,7 +71,3 @@ def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
         switch.fp32_precision = "ieee" if arithmetic == "tf32" else "tf32"
     device.choose("cpu", 1, precision)
     assert [switch.fp32_precision for switch in PRODUCTS] == [arithmetic] * 3
-
-
-def test_the_summary_says_which_processor_has_computed():
-    assert device.facts(device.choose("cpu", 1)) == {"device": "cpu", "processor": machine.cpu_name(), "threads": 1}

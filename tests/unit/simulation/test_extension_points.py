@@ -11,7 +11,6 @@ from fairfl import algorithms
 from fairfl.algorithms.interface import (
     Aggregate,
     Algorithm,
-    EvaluationModels,
     Reports,
     State,
 )
@@ -37,21 +36,6 @@ def uniform(self, state: State, reports: Reports):
 
 
 BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
-
-
-def clusters(count, membership):
-    """`count` models; client k belongs to model c with weight membership[k, c]."""
-
-    def aggregate(self, state, reports):
-        w = membership[reports.clients].T
-        return Aggregate(w / w.sum(1, keepdim=True)), state
-
-    return {
-        "measurements": ("loss_received", "loss_after"),
-        "server_models": lambda self: count,
-        "aggregate": aggregate,
-        "evaluation_models": lambda self, state, x: EvaluationModels(x, membership),
-    }
 
 
 PERSONAL = {"report": "personal", "lambda": 0.5}

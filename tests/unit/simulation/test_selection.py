@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fairfl.algorithms.interface import Selection
+from fairfl.algorithms.interface import Aggregate, EvaluationModels
 from fairfl.simulation.seeds import generator
 from tests.unit.modifiers.test_dp import Recorded
 from tests.unit.simulation.federations import close, simulation
-from tests.unit.simulation.test_extension_points import clusters, register
+from tests.unit.simulation.test_extension_points import register
 
 COUNTS = (4, 6, 9, 3, 5)
 
@@ -42,13 +42,10 @@ def test_with_a_client_seed_all_runs_draw_the_same_clients(monkeypatch):
 
 
 def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
-    seen: list[Selection] = []
-
-    def select(self, state, selection):
-        seen.append(selection)
-        return selection.order[-2:]
-
-    register(monkeypatch, "toy", select=select)
+    seen = []
+    register(
+        monkeypatch, "toy", select=lambda self, state, selection: (seen.append(selection), selection.order[-2:])[1]
+    )
     run = simulation("toy", counts=COUNTS, clients_per_round=3)
     order = torch.randperm(5, generator=generator(1, "clients", 0))
     assert run.select_clients() == sorted(order[-2:].tolist())
@@ -73,10 +70,11 @@ def test_candidates_receive_the_model_once_and_send_losses(monkeypatch, models):
         selection.losses(torch.tensor([0, 1]))
         return torch.tensor([0, 2, 4])
 
-    hooks = {"select": select}
-    if models == 2:
-        hooks |= clusters(2, torch.full((5, 2), 0.5, dtype=torch.float64)) | {"measurements": ()}
-    register(monkeypatch, "toy", **hooks)
+    def aggregate(self, state, reports):
+        return Aggregate(torch.ones(reports.delta.shape[:-1], dtype=torch.float64) / 3), state
+
+    several = {"server_models": lambda self: 2, "evaluation_models": lambda self, state, x: EvaluationModels(x[:1])}
+    register(monkeypatch, "toy", select=select, aggregate=aggregate, **(several if models == 2 else {}))
     run = simulation("toy", counts=COUNTS, clients_per_round=3, rounds=4)
     run.run()
     x = 15 * models

@@ -58,27 +58,18 @@ def algorithm(tmp_path, monkeypatch, module="", init="pass", configure="pass", b
     ("lines", "words"),
     [
         ({"module": "SEEN = []", "body": "SEEN.append(1); w = w * len(SEEN)"}, WEIGHTS),
-        ({"body": "Mine.seen.append(1); w = w * len(Mine.seen)"}, WEIGHTS),
         ({"body": "self.round = getattr(self, 'round', 0) + 1; w = w * self.round"}, WEIGHTS),
         ({"body": "more.append(1); w = w * len(more)"}, WEIGHTS),
         ({"module": "TICK = itertools.count(1).__next__", "body": "w = w * TICK()"}, WEIGHTS),
         ({"module": "first = functools.cache(lambda: [0])", "body": "first()[0] += 1; w = w * first()[0]"}, WEIGHTS),
-        ({"module": "DRAW = np.random.default_rng(0)", "body": "w = w * DRAW.random()"}, WEIGHTS),
         (
             {"module": "DRAW = np.random.default_rng()", "init": "return {'mean': federation.x * DRAW.random()}"},
             "line 16: Mine.init_state: state['mean'] would be another",
         ),
-        ({"body": "w = w * random.Random().random()"}, WEIGHTS),
         ({"body": "w = w + (time.time_ns() % 10**9) * 1e-9"}, WEIGHTS),
-        ({"body": "torch.seen = getattr(torch, 'seen', 0) + 1; w = w * torch.seen"}, WEIGHTS),
         ({"module": "N = []", "configure": "N.append(1); return Plan(force=lambda Y, places: Y * len(N))"}, FORCE),
-        (
-            {"module": "N = []", "configure": "N.append(1); return Plan(slope=lambda f: f * len(N))"},
-            "configure_clients",
-        ),
         ({"body": "reports.delta.mul_(0.5)"}, "line 24: Mine.aggregate: changes reports.delta in place"),
         ({"body": "state['mean'].add_(1) if reports.round == 2 else 0"}, "changes state['mean'] in place"),
-        ({"init": "federation.samples.fill_(1)"}, "Mine.init_state: changes federation.samples in place"),
         ({"configure": "return Plan(force=lambda Y, places: Y.mul_(0.9))"}, "<lambda>: changes Y in place"),
     ],
 )
@@ -93,9 +84,7 @@ def test_what_is_not_in_the_state_is_refused(tmp_path, monkeypatch, lines, words
     "lines",
     [
         {"body": "w = w * torch.rand(()) * random.random() * np.random.rand()"},  # these are in the checkpoint
-        {"module": "total = functools.cache(lambda n: n + 1)", "body": "w = w * total(2)"},
         {"body": "self.ones = torch.ones_like(w); w = w * self.ones"},
-        {"body": "w = w[:, None]"},  # wrong, but not our business: the run itself says it
         {"body": "print('x'); w = w * state['mean'].mean()"},
     ],
 )
@@ -106,18 +95,14 @@ def test_what_does_no_harm_passes(tmp_path, monkeypatch, capfd, lines):
 
 @pytest.mark.parametrize("name", FEDERATING)
 def test_every_algorithm_passes(name):
-    toy_run.check(
-        spec_of(algorithm=name, hyperparameters=required(name), clients_per_round=30),
-        100,
-        torch.full((100, 2), 0.5, dtype=torch.float64),
-    )
+    spec = spec_of(algorithm=name, hyperparameters=required(name), clients_per_round=30)
+    toy_run.check(spec, 100, torch.full((100, 2), 0.5, dtype=torch.float64))
 
 
 def test_it_is_played_once_for_each_content(tmp_path, monkeypatch):
     played = []
     monkeypatch.setattr(toy_run, "check", lambda *arguments: played.append(arguments))
-    for q in (1.0, 2.0):
-        toy_run.check_once(tmp_path, spec_of(algorithm="qffl", hyperparameters={"q": q}), 5, None)
-    toy_run.check_once(tmp_path, spec_of(algorithm="fedavg", hyperparameters={"weighting": "size"}), 5, None)
-    toy_run.check_once(tmp_path, spec_of(algorithm="fedavg", hyperparameters={"weighting": "uniform"}), 5, None)
+    choices = [("fedavg", {"weighting": weighting}) for weighting in ("size", "uniform")]
+    for name, given in [("qffl", {"q": 1.0}), ("qffl", {"q": 2.0}), *choices]:
+        toy_run.check_once(tmp_path, spec_of(algorithm=name, hyperparameters=given), 5, None)
     assert [spec.algorithm for spec, *_ in played] == ["qffl", "fedavg", "fedavg"]
