@@ -68,7 +68,7 @@ class Variant:
 
     def includes(self, other: "Variant") -> bool:
         """True if it has all hyper-parameters of the other, with the same values; the algorithms may differ."""
-        return set(other.of(self.algorithm).levels) <= set(self.levels)
+        return not other.values or set(other.of(self.algorithm).levels) <= set(self.levels)
 
     def of(self, algorithm: str) -> "Variant":
         """The same hyper-parameters of another algorithm."""

@@ -9,7 +9,7 @@ import statistics
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from fairfl.experiments.described import Metric
@@ -116,10 +116,13 @@ def _deviation(numbers: list[float]) -> float:
 
 def key_of(setting: str, variant: Variant, metric: str) -> Key:
     """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
-    kind = owner(metric)
+    kind = _owner(metric)
     if kind == "algorithm":
         variant = Variant(variant.algorithm, {})
     return setting, NO_VARIANT if kind == "setting" else variant, metric
+
+
+_owner = cache(owner)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,33 @@ def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[
     return curves, summary
 
 
-def last_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> tuple[list[Vectors], int]:
+Values = dict[str, pd.Series]
+"""What a run measured, by (round, client): loss, accuracy, recall, gap, excess, ..."""
+
+
+def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
+    """All evaluations of a run, of clients with samples; NaN where the model diverged."""
+    table = curves.set_index(["round", "client"]).sort_index()
+    reported = measured(table, spec.reported_part)
+
+    def above(name: str, part: str) -> pd.Series:
+        finite = measured(table, part)["loss"].notna()
+        return table.loc[finite.index, f"{name}_{part}"].where(finite)
+
+    values = {name: above(name, spec.gap_part) for name in against}
+    if spec.gap_part != "validation" and "gap_validation" in table:
+        values["gap_validation"] = above("gap", "validation")
+    shown = ["loss", "accuracy", "recall"] if classified(table, spec.reported_part) else ["loss"]
+    return values | {name: reported[name] for name in shown}
+
+
+def vectors_of(spec: Spec, values: Values, number: int) -> Vectors:
+    """Values of one evaluated round by client id."""
+    at = {name: of[of.index.get_level_values("round") == number].droplevel("round") for name, of in values.items()}
+    return Vectors(clients=spec.clients, **at)
+
+
+def last_vectors(spec: Spec, curves: pd.DataFrame, values: Values) -> tuple[list[Vectors], int]:
     """Values of the last evaluations of trained models, the final model's last; that one alone if none are late. And
     how many of them tell the run's noise: those of its last quarter, before which it may still have learnt."""
     rounds = sorted(curves["round"].unique())
@@ -133,39 +159,18 @@ def last_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> tuple
     settled = sum(number > 0.75 * rounds[-1] for number in trained[-spec.noise_evaluations :])
     noise = settled if min(settled, spec.noise_evaluations) >= LEAST else 0
     last = trained[-max(spec.late_evaluations or 1, noise) :]
-    return [vectors_of(spec, curves[curves["round"] == number], against) for number in last], noise
+    return [vectors_of(spec, values, number) for number in last], noise
 
 
-def selected_rows(spec: Spec, curves: pd.DataFrame, against: References) -> list[tuple[str, str, float]]:
+def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
     """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
-    reported = measured(curves, spec.reported_part)["accuracy"]
-    by_round = reported.groupby(curves["round"][reported.index])
     rows = []
-    for name, least in SELECTED.items():
-        scores = (
-            by_round.agg(lambda values, least=least: least(values.to_numpy(float))).drop(0, errors="ignore").dropna()
-        )
+    for name, least in SELECTED.items() if "accuracy" in values else ():
+        by_round = values["accuracy"].groupby(level="round")
+        scores = by_round.agg(lambda of, least=least: least(of.to_numpy(float))).drop(0, errors="ignore").dropna()
         if len(scores):
-            vectors = vectors_of(spec, curves[curves["round"] == scores.idxmin()], against)
-            rows += evaluate_over([vectors], name, np.mean)
+            rows += evaluate_over([vectors_of(spec, values, scores.idxmin())], name, np.mean)
     return rows
-
-
-def vectors_of(spec: Spec, rows: pd.DataFrame, against: References) -> Vectors:
-    """Values of one evaluated round by client id."""
-    last = rows.sort_values("client").set_index("client")
-    reported = measured(last, spec.reported_part)
-
-    def above(name: str, part: str) -> pd.Series:
-        finite = measured(last, part)["loss"].notna()
-        return last.loc[finite.index, f"{name}_{part}"].where(finite)
-
-    vectors = {name: above(name, spec.gap_part) for name in against}
-    if spec.gap_part != "validation" and "gap_validation" in last:
-        vectors["gap_validation"] = above("gap", "validation")
-    if classified(last, spec.reported_part):
-        vectors |= {"accuracy": reported["accuracy"], "recall": reported["recall"]}
-    return Vectors(clients=len(last), loss=reported["loss"], **vectors)
 
 
 def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -175,7 +180,8 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    last = {run.id: last_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
+    values = {run.id: values_of(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
+    last = {run.id: last_vectors(spec, read[run.id][0], values[run.id]) for run in spec.runs}
     vectors = {id: each[-1] for id, (each, _) in last.items()}  # the papers report the final model
     baseline = {run.seed: run.id for run in spec.runs if run.id in spec.baseline}
     for run in spec.runs:
@@ -187,7 +193,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
             rows += evaluate_over(last[run.id][0][-spec.late_evaluations :], "late", np.mean)
-            rows += selected_rows(spec, table, against[run.seed])
+            rows += selected_rows(spec, values[run.id])
         if settled := last[run.id][1]:
             rows += evaluate_over(last[run.id][0][-settled:], "late_std", partial(np.std, ddof=1))
             rows.append(("n_late", "count", float(settled)))

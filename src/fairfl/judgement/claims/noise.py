@@ -59,7 +59,8 @@ def share_of_resamples(
     noise; and True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
     watched = _Asked(cells.cells, cells.skip_empty, one_draw=cells.one_draw)
     judge(watched)
-    noises: dict[Key, Noise] = {}
+    means: dict[Key, float] = {}
+    errors: dict[Key, tuple[float, int]] = {}  # standard error of the mean, degrees of freedom
     unknown = False
     for key, cell in watched.asked.items():
         theirs = seeds.get(key[0], 0)
@@ -68,15 +69,12 @@ def share_of_resamples(
         unknown |= cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs
         noise = with_evaluations(noise, key, cells, level)
         if cell.mean is not None and noise.freedom:
-            noises[key] = noise
-    if not noises:
+            means[key], errors[key] = cell.mean, (noise.error(cell.seeds), noise.freedom)
+    if not means:
         return None, unknown
     held = 0
-    for draw in _students(*(noise.freedom for noise in noises.values())):
-        drawn = {}
-        for (key, noise), t in zip(noises.items(), draw, strict=True):
-            cell = watched.asked[key]
-            drawn[key] = Cell((cell.mean or 0.0) + noise.error(cell.seeds) * t)
+    for draw in _students(*(freedom for _, freedom in errors.values())):
+        drawn = {key: Cell(means[key] + error * t) for (key, (error, _)), t in zip(errors.items(), draw, strict=True)}
         held += judge(Cells(watched.asked | drawn)).status == "supported"
     return held / DRAWS, unknown
 
