@@ -1,8 +1,8 @@
 """Metrics and algorithms as a paper describes them: names, units, defaults and where each value comes from."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.setting import check_kinds
@@ -34,9 +34,4 @@ class Algorithm(Strict):
     title: str
     defaults: dict[str, Value] = Field(default_factory=dict)
     grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
-    sources: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("sources")
-    @classmethod
-    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        return check_kinds(value)
+    sources: Annotated[dict[str, str], AfterValidator(check_kinds)] = Field(default_factory=dict)

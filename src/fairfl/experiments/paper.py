@@ -1,7 +1,7 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from importlib import import_module
 from typing import Annotated, Any, Literal
@@ -19,7 +19,16 @@ from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import kept, plain_data
 from fairfl.runtime.validation import nearest
 
+
+def _plain(name: str) -> str:
+    """A dot begins the ending of a file, rules have no hyphen in their names."""
+    if "." in name or "-" in name:
+        raise ValueError(f"{name!r}: expected letters, digits and _ only")
+    return name
+
+
 Name = Annotated[str, AfterValidator(plain_data.name)]
+ArtifactName = Annotated[Name, AfterValidator(_plain)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
@@ -37,7 +46,7 @@ class Row(Strict):
     """
 
     algorithm: str
-    hyperparameters: dict[str, Value] = Field(default_factory=dict)
+    hyperparameters: Annotated[dict[str, Value], AfterValidator(check_folder)] = Field(default_factory=dict)
     modifiers: dict[str, dict[str, Value]] = Field(
         default_factory=dict, description="on top of the algorithm: server_momentum, fedvarp, lsr, dp", exclude=True
     )
@@ -61,12 +70,6 @@ class Row(Strict):
                 raise ValueError(f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults")
             own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
         return {**value, "hyperparameters": own, "modifiers": {}}
-
-    @field_validator("hyperparameters")
-    @classmethod
-    def _filed(cls, value: dict[str, Value]) -> dict[str, Value]:
-        check_folder(value)
-        return value
 
     @cached_property
     def variant(self) -> Variant:
@@ -273,7 +276,7 @@ class Paper(Strict):
         default_factory=dict,
         description="by id, which begins with the name of the paper; artifacts may name settings of other papers too",
     )
-    artifacts: dict[Name, Artifact]
+    artifacts: dict[ArtifactName, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
     equivalent_rows: list[Alike] = Field(
         default_factory=list, description="rows that are equal in effect: as near as the paper comes to itself"
@@ -295,14 +298,6 @@ class Paper(Strict):
             raise ValueError(
                 f"{plain_data.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}"
             )
-        return value
-
-    @field_validator("artifacts")
-    @classmethod
-    def _without_dots(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name in value:
-            if "." in name or "-" in name:  # a dot begins the ending of a file, rules have no hyphen in their names
-                raise ValueError(f"{name!r}: expected letters, digits and _ only")
         return value
 
     @field_validator("settings")
@@ -333,50 +328,42 @@ class Paper(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Paper":
+        for where, name, known in self._names():
+            if name not in known:
+                raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}")
         for name, artifact in self.artifacts.items():
-            for row in [*artifact.rows, *([artifact.baseline] if artifact.baseline else [])]:
-                if row.algorithm not in self.algorithms:
-                    raise ValueError(
-                        f"artifacts.{name}: algorithm {row.algorithm!r} is not described under "
-                        f"algorithms{nearest(row.algorithm, self.algorithms)}"
-                    )
-            for metric in artifact.columns:
-                if metric not in self.metrics:
-                    raise ValueError(f"artifacts.{name}.columns: {_undescribed(metric, self.metrics)}")
-            ids = [claim.id for claim in artifact.claims]
-            if len(set(ids)) != len(ids):
+            if fault := next((_undescribed(m, self.metrics) for m in artifact.columns if m not in self.metrics), ""):
+                raise ValueError(f"artifacts.{name}.columns: {fault}")
+            if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
                 raise ValueError(f"artifacts.{name}: two claims share an id")
-        if self.headline:
-            for key, value, known in (
-                ("setting", self.headline.setting, self.settings),
-                ("method", self.headline.method.algorithm, self.algorithms),
-                ("baseline", self.headline.baseline.algorithm, self.algorithms),
-                ("fairness", self.headline.fairness, self.metrics),
-                ("utility", self.headline.utility, self.metrics),
-            ):
-                if value not in known:
-                    raise ValueError(f"headline.{key}: unknown {value!r}{nearest(value, known)}")
-        for number, group in enumerate(self.equivalent_rows):
-            if group.setting not in self.settings:
-                hint = nearest(group.setting, self.settings)
-                raise ValueError(f"equivalent_rows.{number}.setting: unknown {group.setting!r}{hint}")
-            for place, row in enumerate(group.rows):
-                if row.algorithm not in self.algorithms:
-                    hint = nearest(row.algorithm, self.algorithms)
-                    raise ValueError(f"equivalent_rows.{number}.rows.{place}: unknown {row.algorithm!r}{hint}")
-        relations = [relation.id for relation in self.consistency]
-        if len(set(relations)) != len(relations):
+        if len({relation.id for relation in self.consistency}) < len(self.consistency):
             raise ValueError("consistency: two relations share an id")
-        for relation in self.consistency:
-            if relation.setting is not None and relation.setting not in self.settings:
-                hint = nearest(relation.setting, self.settings)
-                raise ValueError(f"consistency.{relation.id}: unknown setting {relation.setting!r}{hint}")
         for name, setting in self.settings.items():
-            there = (artifact for artifact in self.artifacts.values() if name in artifact.settings)
-            rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
-            if unknown := (setting.fitted or {}).keys() - rows:
-                raise ValueError(f"settings.{name}.fitted: no row has {min(unknown)!r}{nearest(min(unknown), rows)}")
             for metric in setting.unstated.targets if setting.unstated else ():
                 if metric not in self.metrics:
                     raise ValueError(f"settings.{name}.unstated.targets: {_undescribed(metric, self.metrics)}")
         return self
+
+    def _names(self) -> Iterator[tuple[str, str, Collection[str]]]:
+        """(where, name, what it must be one of) of all that parts of the paper say of others."""
+        for key, artifact in self.artifacts.items():
+            for row in [*artifact.rows, *([artifact.baseline] if artifact.baseline else [])]:
+                yield f"artifacts.{key}: rows: algorithm", row.algorithm, self.algorithms
+        if self.headline:
+            yield "headline.setting", self.headline.setting, self.settings
+            yield "headline.method", self.headline.method.algorithm, self.algorithms
+            yield "headline.baseline", self.headline.baseline.algorithm, self.algorithms
+            yield "headline.fairness", self.headline.fairness, self.metrics
+            yield "headline.utility", self.headline.utility, self.metrics
+        for number, group in enumerate(self.equivalent_rows):
+            yield f"equivalent_rows.{number}.setting", group.setting, self.settings
+            for place, row in enumerate(group.rows):
+                yield f"equivalent_rows.{number}.rows.{place}", row.algorithm, self.algorithms
+        for relation in self.consistency:
+            if relation.setting is not None:
+                yield f"consistency.{relation.id}: setting", relation.setting, self.settings
+        for name, setting in self.settings.items():
+            there = (artifact for artifact in self.artifacts.values() if name in artifact.settings)
+            rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
+            for fitted in setting.fitted or ():
+                yield f"settings.{name}.fitted", fitted, rows

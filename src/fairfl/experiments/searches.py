@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.declaration import declaration
@@ -40,6 +40,11 @@ def known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorit
     return value
 
 
+def known_modifiers(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Likewise of modifiers."""
+    return known_hyperparameters(value, "modifiers")
+
+
 Levels = Annotated[list[Value], Field(min_length=1)]
 Rates = Annotated[list[float | int | None], Field(min_length=1)]
 
@@ -66,7 +71,7 @@ class Tuning(Strict):
     """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
 
     grid: dict[Literal["learning_rate", "batch_size"], Rates] = Field(min_length=1, description="setting key -> values")
-    algorithms: dict[str, dict[str, Levels]] = Field(
+    algorithms: Annotated[dict[str, dict[str, Levels]], AfterValidator(known_hyperparameters)] = Field(
         min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
     )
     metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
@@ -83,11 +88,6 @@ class Tuning(Strict):
     trials_of: str | None = Field(
         None, description="setting whose trials are scored, where only `metric` and `direction` differ; null: its own"
     )
-
-    @field_validator("algorithms")
-    @classmethod
-    def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
-        return known_hyperparameters(value)
 
     @model_validator(mode="after")
     def _points(self) -> "Tuning":
@@ -147,7 +147,7 @@ class Unstated(Strict):
         count = math.prod(len(fact.options(name)) for name, fact in facts.items())
         if count > MOST_POINTS:
             raise ValueError(f"a grid of {count} points, expected {MOST_POINTS} at most")
-        longest = {
+        longest: dict[str, Value] = {
             name: max((format_value(shown) for shown, _ in fact.options(name)), key=len) for name, fact in facts.items()
         }
         check_folder(longest)

@@ -1,8 +1,9 @@
 """A setting: data set + model + partition + federation schedule."""
 
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
@@ -23,8 +24,9 @@ from fairfl.experiments.parts import (
     Split,
     Surrogate,
 )
-from fairfl.experiments.searches import Seeds, Tuning, Unstated, known_hyperparameters
+from fairfl.experiments.searches import Seeds, Tuning, Unstated, known_hyperparameters, known_modifiers
 from fairfl.experiments.variant import Value
+from fairfl.runtime.plain_data import different
 from fairfl.runtime.validation import SpecError, explain
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
@@ -53,6 +55,23 @@ def _resolved(kind: str, choice: Choice) -> Choice:
     return Choice(name=choice.name, **options)
 
 
+def _resolved_data(value: Data) -> Data:
+    return Data(name=value.name, stands_in_for=value.stands_in_for, **_resolved("data", value).options)
+
+
+def _check_rates(value: dict[str, float]) -> dict[str, float]:
+    known_hyperparameters({algorithm: {} for algorithm in value})
+    for algorithm, rate in value.items():
+        if not rate > 0:
+            raise ValueError(f"{algorithm}: {rate} is not a positive learning rate")
+    return value
+
+
+def _in_order(parts: list[str]) -> list[str]:
+    different(parts)
+    return sorted(parts, key=PARTS.index)
+
+
 class Timing(Strict):
     """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
 
@@ -64,10 +83,14 @@ class Timing(Strict):
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
-    data: Data = Field(description="data set and its options")
+    data: Annotated[Data, AfterValidator(_resolved_data)] = Field(description="data set and its options")
     samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
-    model: Choice = Field(description="a file of models/ and its parameters")
-    partition: Choice = Field(description="how samples are dealt to clients, and its parameters")
+    model: Annotated[Choice, AfterValidator(partial(_resolved, "models"))] = Field(
+        description="a file of models/ and its parameters"
+    )
+    partition: Annotated[Choice, AfterValidator(partial(_resolved, "partition"))] = Field(
+        description="how samples are dealt to clients, and its parameters"
+    )
     partition_seed: Seed | None = Field(
         None, description="one partition for all runs, only the split differs; null: each run its own"
     )
@@ -82,14 +105,14 @@ class Setting(Strict):
     local_epochs: Count = Field(1, description="of each client in a round")
     batch_size: Count | None = Field(None, description="null: full batch")
     learning_rate: float = Field(gt=0, description="of the local steps, before any decay")
-    learning_rates: dict[str, float] = Field(
+    learning_rates: Annotated[dict[str, float], AfterValidator(_check_rates)] = Field(
         default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
     )
-    hyperparameters: dict[str, dict[str, bool | int | float | str]] = Field(
+    hyperparameters: Annotated[dict[str, dict[str, Value]], AfterValidator(known_hyperparameters)] = Field(
         default_factory=dict,
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
-    modifiers: dict[str, dict[str, Value | None]] = Field(
+    modifiers: Annotated[dict[str, dict[str, Value | None]], AfterValidator(known_modifiers)] = Field(
         default_factory=dict,
         description="values of its own: modifier -> parameter -> value, under those of a row",
     )
@@ -99,7 +122,7 @@ class Setting(Strict):
     loss: Loss = Field("cross_entropy", description="what clients minimise")
     evaluate_every: Count = Field(description="rounds between two evaluations")
     evaluate_log: Spaced | None = Field(None, description="evaluations at further rounds, spaced evenly in log(round)")
-    evaluated_parts: list[PartName] = Field(
+    evaluated_parts: Annotated[list[PartName], AfterValidator(_in_order)] = Field(
         ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
     )
     reported_part: PartName = Field("test", description="samples that tables show")
@@ -120,57 +143,14 @@ class Setting(Strict):
     stated_seeds: Count | None = Field(
         None, description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`"
     )
-    sources: dict[str, str] = Field(default_factory=dict, description="key -> where its value comes from")
+    sources: Annotated[dict[str, str], AfterValidator(check_kinds)] = Field(
+        default_factory=dict, description="key -> where its value comes from"
+    )
     notes: list[str] = Field(default_factory=list, description="sentences below tables and figures")
     levels: dict[str, str] = Field(
         default_factory=dict,
         description="factor -> its level here; in YAML `levels: [mnist, rotation, all]`, see `factors`",
     )
-
-    @field_validator("model")
-    @classmethod
-    def _model(cls, value: Choice) -> Choice:
-        return _resolved("models", value)
-
-    @field_validator("partition")
-    @classmethod
-    def _partition(cls, value: Choice) -> Choice:
-        return _resolved("partition", value)
-
-    @field_validator("data")
-    @classmethod
-    def _data(cls, value: Data) -> Data:
-        options = _resolved("data", value).options
-        return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
-
-    @field_validator("hyperparameters")
-    @classmethod
-    def _known(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return known_hyperparameters(value)
-
-    @field_validator("modifiers")
-    @classmethod
-    def _known_modifiers(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return known_hyperparameters(value, "modifiers")
-
-    @field_validator("learning_rates")
-    @classmethod
-    def _rates(cls, value: dict[str, float]) -> dict[str, float]:
-        for algorithm, rate in value.items():
-            try:
-                declaration("algorithms", algorithm)
-            except SpecError as error:
-                raise ValueError(str(error)) from None
-            if not rate > 0:
-                raise ValueError(f"{algorithm}: {rate} is not a positive learning rate")
-        return value
-
-    @field_validator("evaluated_parts")
-    @classmethod
-    def _parts(cls, value: list[str]) -> list[str]:
-        if len(set(value)) != len(value):
-            raise ValueError(f"{value} names a part twice")
-        return sorted(value, key=PARTS.index)
 
     @model_validator(mode="after")
     def _possible(self) -> "Setting":
@@ -197,11 +177,6 @@ class Setting(Strict):
             parts = ", ".join(self.evaluated_parts)
             raise ValueError(f"surrogate is chosen by its test loss, evaluated_parts are only {parts}")
         return self
-
-    @field_validator("sources")
-    @classmethod
-    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        return check_kinds(value)
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""

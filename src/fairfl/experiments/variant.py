@@ -191,13 +191,14 @@ def format_value(value: Value | None) -> str:
     return plain_data.short_enough(text)
 
 
-def check_folder(hyperparameters: Mapping[str, Value]) -> None:
-    """Raises ValueError if no folder can be called like these hyper-parameters."""
+def check_folder(hyperparameters: dict[str, Value]) -> dict[str, Value]:
+    """The hyper-parameters. Raises ValueError if no folder can be called like these."""
     for key in hyperparameters:
         plain_data.name(key)
     length = sum(len(key) + len(format_value(value)) + 2 for key, value in hyperparameters.items())
     if length > _LONGEST_FOLDER:
         raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_FOLDER} characters")
+    return hyperparameters
 
 
 @cache

@@ -1,10 +1,11 @@
 """The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or check."""
 
 import contextlib
+import itertools
 import math
 import re
 import statistics
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,7 +15,6 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import (
     DIVERGED,
-    MEASURED_KINDS,
     NO_VARIANT,
     Cell,
     Cells,
@@ -65,26 +65,40 @@ class Results:
         """Everything that was measured, chosen, counted, timed or drawn."""
         cells: dict[Key, Cell] = {}
         for setting, path in self._of("statistics"):
-            run = f"partitions/{setting}/{path.name}"
-            cells |= self._single(setting, NO_VARIANT, partition_statistics(path), (run,))
+            cells |= self._single(setting, NO_VARIANT, partition_statistics(path), f"partitions/{setting}/{path.name}")
         for place, path in self._of("tuned"):
             setting, _, algorithm = place.rpartition("/")
-            run = f"tuned/{place}.json"
-            cells |= self._single(setting, Variant(algorithm, {}), chosen_values(path), (run,))
+            cells |= self._single(setting, Variant(algorithm, {}), chosen_values(path), f"tuned/{place}.json")
         for setting, values in self.configured.items():
-            metrics = self.metrics_of(setting)
-            cells |= {
-                (setting, NO_VARIANT, metric): Cell(value, seeds=1, unit=printed_unit(metrics, metric))
-                for metric, value in values.items()
-            }
+            for metric, value in values.items():
+                cells[setting, NO_VARIANT, metric] = Cell(value, seeds=1, unit=self._unit(setting, metric))
         for setting, timing in self.timings.items():
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
             cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
-        measured = _Measured(self.metrics_of, cells)
-        for rows in self._tidy.values():
-            measured.add(rows)
-        return Cells(measured, one_draw=self.one_draw)
+        return Cells(cells | self._measured(), one_draw=self.one_draw)
+
+    def _measured(self) -> dict[Key, Cell]:
+        """Mean and population standard deviation over seeds. Raises FairflError if a number is there twice."""
+        unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, str, dict[str, str]]]]()
+        for where, row in itertools.chain.from_iterable(self._tidy.values()):
+            with _located(where):
+                unit = unit_of(row["setting"], row["metric"], row["unit"])
+                value = _number(row, "value") * factor(row["unit"], unit)
+                key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
+                of_seed = samples.setdefault(key, {})
+                if int(row["seed"]) in of_seed:
+                    raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
+                of_seed[int(row["seed"])] = value, unit, row
+        return {
+            key: Cell.over_seeds(
+                {seed: of_seed[seed][0] for seed in sorted(of_seed)},
+                of_seed[min(of_seed)][1],
+                runs=tuple(of_seed[seed][2]["run"] for seed in sorted(of_seed)),
+                fingerprints=tuple(of_seed[seed][2]["fingerprint"] for seed in sorted(of_seed)),
+            )
+            for key, of_seed in samples.items()
+        }
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -121,12 +135,12 @@ class Results:
     def _of(self, kind: str) -> Iterator[tuple[str, Path]]:
         return ((name, Path(path)) for name, path in self.files.get(kind, {}).items())
 
-    def _single(
-        self, setting: str, variant: Variant, values: Mapping[str, float], runs: tuple[str, ...]
-    ) -> dict[Key, Cell]:
-        metrics = self.metrics_of(setting)
+    def _unit(self, setting: str, metric: str, unit: str = "") -> str:
+        return printed_unit(self.metrics_of(setting), metric, unit)
+
+    def _single(self, setting: str, variant: Variant, values: Mapping[str, float], run: str) -> dict[Key, Cell]:
         return {
-            (setting, variant, metric): Cell.single(value, printed_unit(metrics, metric), runs)
+            (setting, variant, metric): Cell.single(value, self._unit(setting, metric), (run,))
             for metric, value in values.items()
         }
 
@@ -135,13 +149,17 @@ class Results:
         return lambda row: _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
 
 
-def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
-    """What papers report, by artifact name, as far as it is written down below `root`."""
+def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
+    """Files of the papers' numbers by artifact name, of those that are written down below `root`."""
     folder = root / "papers" / "reported"
     paths = {f"{name}_{key}": folder / name / f"{key}.csv" for name, paper in papers.items() for key in paper.artifacts}
-    there = {name: str(path) for name, path in paths.items() if path.is_file()}
+    return {name: str(path) for name, path in paths.items() if path.is_file()}
+
+
+def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
+    """What papers report, by artifact name, as far as it is written down below `root`."""
     owners = {setting: paper.metrics for paper in papers.values() for setting in paper.settings}
-    return Results({"reported": there}, owners.__getitem__, papers=papers).reported
+    return Results({"reported": _reported(root, papers)}, owners.__getitem__, papers=papers).reported
 
 
 def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> Results:
@@ -150,15 +168,8 @@ def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, 
     Not whatever lies in the folder of results: an earlier run may have left what is out of date.
     """
     settings = dict.fromkeys(setting for _, _, artifact in workload.artifacts.values() for setting in artifact.settings)
-    reported = {
-        f"{name}_{key}": root / "papers" / "reported" / name / f"{key}.csv"
-        for name, paper in workload.papers.items()
-        for key, artifact in paper.artifacts.items()
-        if artifact.kind in MEASURED_KINDS
-    }
-    there = {name: str(path) for name, path in reported.items() if path.is_file()}
     return Results(
-        {**files, "reported": there},
+        {**files, "reported": _reported(root, workload.papers)},
         workload.sharing.metrics,
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,
@@ -175,52 +186,6 @@ def _variant(algorithm: str, hyperparameters: str) -> Variant:
 def _number(row: Mapping[str, str], column: str) -> float:
     """NaN for an empty cell."""
     return float(row[column]) if row[column].strip() else math.nan
-
-
-class _Measured(Mapping[Key, Cell]):
-    """Cells that are known, and every number in tidy files: its mean and population standard deviation over seeds.
-
-    These are computed when they are asked for: an artifact shows few of the numbers of its settings, and an exact
-    deviation takes long.
-    """
-
-    def __init__(self, metrics_of: Callable[[str], Metrics], known: Mapping[Key, Cell]) -> None:
-        self.metrics_of, self.known = metrics_of, known
-        self.cells = dict(known)
-        self.samples: dict[Key, dict[int, tuple[float, str, dict[str, str]]]] = {}
-
-    def add(self, rows: Iterable[tuple[str, dict[str, str]]]) -> None:
-        """The rows of a file. Raises FairflError if a number is there twice."""
-        units = cache(lambda setting, metric, unit: printed_unit(self.metrics_of(setting), metric, unit))
-        for where, row in rows:
-            try:
-                key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
-                unit = units(row["setting"], row["metric"], row["unit"])
-                value = _number(row, "value") * factor(row["unit"], unit)
-                of_seed = self.samples.setdefault(key, {})
-                if int(row["seed"]) in of_seed:
-                    raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
-                of_seed[int(row["seed"])] = value, unit, row
-            except FairflError as error:
-                raise FairflError(f"{where}: {error}") from None
-
-    def __getitem__(self, key: Key) -> Cell:
-        cell = self.cells.get(key)
-        if cell is None:
-            of_seed = dict(sorted(self.samples[key].items()))
-            cell = self.cells[key] = Cell.over_seeds(
-                {seed: value for seed, (value, _, _) in of_seed.items()},
-                next(unit for _, unit, _ in of_seed.values()),
-                runs=tuple(row["run"] for _, _, row in of_seed.values()),
-                fingerprints=tuple(row["fingerprint"] for _, _, row in of_seed.values()),
-            )
-        return cell
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(dict.fromkeys([*self.known, *self.samples]))
-
-    def __len__(self) -> int:
-        return len(self.known.keys() | self.samples.keys())
 
 
 @contextlib.contextmanager
