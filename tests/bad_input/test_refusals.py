@@ -126,7 +126,7 @@ PAPER = [
     ("eagle", f"{LINEAR}/tuning", LONG, "a grid of 19900 points, expected 10000 at most"),
     ("eagle", f"{LINEAR}/partition/alpha", 0, "more than 0"),
     ("eagle", f"{LINEAR}/partition/alfa", 1.0, "did you mean 'alpha'"),
-    ("eagle", f"{LINEAR}/fitted", {"eagle/lambda=1.1": "its penalty"}, "fitted: unknown 'eagle/lambda=1.1'; did you mean"),
+    ("eagle", f"{LINEAR}/fitted", {"eagle/lambda=1.1": "its penalty"}, "fitted: unknown 'eagle/lambda=1.1'; did you"),
     ("eagle", f"{LINEAR}/modifiers", {"lrs": {"gamma": 0.2}}, "modifiers: 'lrs' is not one of the modifiers; did you"),
     ("eagle", f"{LINEAR}/modifiers", {"lsr": {"gama": 1}}, "modifiers: lsr: unknown hyper-parameter 'gama'; did you"),
     ("eagle", f"{ROW}/hyperparameters/lambda", "../../x", "'../../x' cannot be part of a file name"),
