@@ -1,4 +1,4 @@
-"""Any plain value comes back from a file; any text is a claim, or is refused in words."""
+"""Any text is a claim, or is refused in words."""
 
 from functools import cache
 from pathlib import Path
@@ -7,28 +7,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairfl.experiments.strict import load
 from fairfl.judgement.claims.grammar import ClaimError, parse
 from tests.bad_input.refusals import check_lines
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=12,
-)
 
 
-@MANY
-@given(PLAIN)
-def test_any_plain_value_comes_back_from_a_file(tmp_path_factory, value):
-    path = tmp_path_factory.getbasetemp() / "plain.yaml"
-    path.write_text(yaml.safe_dump({"key": value}), encoding="utf-8")
-    assert load(path) == {"key": value}
-
-
-# -- claims -----------------------------------------------------------------------------------------------
 @cache
 def claims():
     found = []

@@ -262,9 +262,3 @@ def test_conda_and_pip_say_the_same_versions(root):
     for package in packages:
         name, version = re.fullmatch(r"([a-z0-9._-]+)(?:\[[a-z]+\])?==(.+)", package).groups()
         assert version in pinned[name], f"{name}: conda {version}, lock {pinned[name]}"
-
-
-def test_no_file_is_too_long(root):
-    for path in [*(root / "src").rglob("*.py"), *(root / "rules").glob("*.smk"), root / "Snakefile"]:
-        limit = 60 if path.name == "Snakefile" else 400
-        assert len(path.read_text().splitlines()) <= limit, path

@@ -65,11 +65,6 @@ def test_if_everything_diverged_the_first_point_stands_without_a_value():
     assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
 
 
-def test_other_algorithms_do_not_count():
-    lines = rows([0.1, 0.2, 0.3, 0.4]) + rows([0.9, 0.8, 0.7, 0.6], algorithm="semi_vred")
-    assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
-
-
 def test_an_unknown_metric_names_the_nearest():
     with pytest.raises(FairflError, match=r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"):
         tune.choose(tune.Spec(**SPEC | {"metric": "acuracy_mean"}), rows([0.1, 0.2, 0.3, 0.4]))

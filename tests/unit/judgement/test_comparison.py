@@ -192,10 +192,6 @@ def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
     assert half_unit(0.0, "", 2) == half_unit(7.0, "nats", 2) == 0.005
 
 
-def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> str:
-    return verdict(paper, here, blocked, None, (0.0, 0.0))
-
-
 @pytest.mark.parametrize(
     ("reported", "wanted"),
     [
@@ -247,23 +243,27 @@ def test_a_printed_spread_of_any_kind_bounds_the_noise_too(tmp_path, kind, value
     assert float(line.tolerance) == pytest.approx(12.7062 * std * 1.5**0.5 + 0.005, abs=1e-3)
 
 
-def test_order_of_verdicts() -> None:
-    number, empty = Cell(1.0), Cell(None, note="illegible")
-    bad = Cell(None, seeds=2, diverged=1)
-    assert word(None, None) == "not reported"
-    assert word(empty, number) == "not reported"
-    assert word(number, None, "not comparable: scale") == "not run"
-    assert word(number, bad, "not comparable: scale") == "diverged"
-    assert word(number, number, "not comparable: scale") == "not comparable: scale"
+NUMBER, EMPTY, BAD, THEIRS = Cell(1.0), Cell(None), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
+SCALED = "not comparable: scale"
 
 
-def test_a_run_that_diverged_agrees_with_a_paper_that_says_so() -> None:
-    number, bad, theirs = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
-    assert word(theirs, bad) == "agrees"
-    assert word(theirs, number) == "differs"
-    assert word(theirs, bad, "not comparable: scale") == "not comparable: scale"
-    assert word(theirs, None) == "not run"
-    assert word(number, bad) == "diverged"
+@pytest.mark.parametrize(
+    ("paper", "here", "blocked", "wanted"),
+    [
+        (None, None, None, "not reported"),
+        (EMPTY, NUMBER, None, "not reported"),
+        (NUMBER, None, SCALED, "not run"),
+        (NUMBER, BAD, SCALED, "diverged"),
+        (NUMBER, NUMBER, SCALED, SCALED),
+        (THEIRS, BAD, None, "agrees"),
+        (THEIRS, NUMBER, None, "differs"),
+        (THEIRS, BAD, SCALED, SCALED),
+        (THEIRS, None, None, "not run"),
+        (NUMBER, BAD, None, "diverged"),
+    ],
+)
+def test_order_of_verdicts(paper, here, blocked, wanted) -> None:
+    assert verdict(paper, here, blocked, None, (0.0, 0.0)) == wanted
 
 
 def test_divergence_on_both_sides_is_said(tmp_path) -> None:

@@ -1,7 +1,5 @@
 """Claims are checked on our numbers and on the papers' own, and say what the judgement rests on."""
 
-import csv
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +9,6 @@ import pytest
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
-from fairfl.jobs import summary
-from fairfl.jobs.claims import main
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
@@ -117,21 +113,6 @@ def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:
     tables["p_table0"] = Cells({key: Cell(None)})
     assert pooled("p_figure1", tables).cells[key].mean == 1.0
     assert pooled("p_table0", tables).cells[key].mean is None  # illegible there, whatever others print
-
-
-def test_command(tmp_path) -> None:
-    workload = build(tmp_path, claim("loss(fedavg) < 3"))
-    out = tmp_path / "claims.csv"
-    spec = json.dumps(summary.spec(workload, demo.files_below(tmp_path / "results", workload)))
-    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
-    where = ["--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)]
-    main(["--spec", spec, "--config", config, *where])
-    with out.open(newline="") as handle:
-        (row,) = csv.DictReader(handle)
-    assert ",".join(row) == (
-        "paper,artifact,claim,setting,text,expr,status,status_at_this_scale,share_of_resamples,lhs,rhs,reason,status_in_paper,expected_in_paper,basis"
-    )
-    assert (row["paper"], row["artifact"], row["claim"], row["status"]) == ("demo", "demo_figure1", "c1", "supported")
 
 
 # -- the papers themselves --------------------------------------------------------------------

@@ -88,12 +88,15 @@ def test_missing_column_is_named(tmp_path) -> None:
 
 def test_reported_numbers_and_empty_cells(tmp_path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
+    empty = "".join(f"t,s,fedavg,q={q},loss,,,,nats,{note}\n" for q, note in ((2, "illegible"), (3, "diverged")))
+    path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\n" + empty)
     values = reported(path, paper(), "t")
     assert values.skip_empty
     cell = values.find("s", Variant.from_csv("fedavg", ""), "loss")
     assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
-    assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").mean is None
+    unknown, lost = (values.find("s", Variant.from_csv("fedavg", f"q={q}"), "loss") for q in (2, 3))
+    assert unknown.mean is lost.mean is None and (unknown.diverged, lost.diverged) == (0, 1)
+    assert values.missing("s", Variant.from_csv("fedavg", "q=3"), "loss") == "loss of fedavg(q=3) in s: diverged"
 
 
 @pytest.mark.parametrize(
@@ -133,15 +136,6 @@ def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None
 )
 def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, text) -> None:
     assert printed(value, unit, digits) == text
-
-
-def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(REPORTED + "t,s,fedavg,,loss,,,,nats,diverged\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
-    values = reported(path, paper(), "t")
-    assert values.find("s", Variant.from_csv("fedavg", ""), "loss").diverged == 1
-    assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").diverged == 0
-    assert values.missing("s", Variant.from_csv("fedavg", ""), "loss") == "loss of fedavg in s: diverged"
 
 
 def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
