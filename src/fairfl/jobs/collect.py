@@ -16,10 +16,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     return {
         "setting": setting,
         "data": declared.data.label,
-        "rounds": declared.rounds,
-        "reported_part": declared.reported_part,
         "gap_part": declared.gap_part or declared.reported_part,
-        "late_evaluations": declared.late_evaluations,
         "noise_evaluations": workload.config.verdict.noise_window,
         "runs": [described(run) for run in runs],
         "baseline": [run.id for run in runs if run.variant == baseline],
@@ -28,7 +25,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "optima_seeds": seeds if declared.local_optimum else [],
         "surrogates": declared.surrogate.clusters if declared.surrogate else 0,
         "loss_unit": "mse" if declared.loss == "squared_error" else "nats",
-        "clients": declared.clients,
+        **declared.model_dump(include={"rounds", "reported_part", "late_evaluations", "clients"}),
     }
 
 

@@ -1,7 +1,6 @@
 """The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or check."""
 
 import contextlib
-import itertools
 import math
 import re
 import statistics
@@ -81,7 +80,7 @@ class Results:
     def _measured(self) -> dict[Key, Cell]:
         """Mean and population standard deviation over seeds. Raises FairflError if a number is there twice."""
         unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, str, dict[str, str]]]]()
-        for where, row in itertools.chain.from_iterable(self._tidy.values()):
+        for where, row in self._tidy:
             with _located(where):
                 unit = unit_of(row["setting"], row["metric"], row["unit"])
                 value = _number(row, "value") * factor(row["unit"], unit)
@@ -113,24 +112,27 @@ class Results:
     @property
     def sources(self) -> list[str]:
         """Where the data of our runs came from, as far as they say so, each once."""
-        rows = (row for rows in self._tidy.values() for _, row in rows)
-        return list(dict.fromkeys(row["source"] for row in rows if row.get("source")))
+        return list(dict.fromkeys(row["source"] for _, row in self._tidy if row.get("source")))
 
     @property
     def partitions(self) -> list[tuple[str, str]]:
         """What partitions had to change, in words, with the setting; each once."""
-        rows = (row for rows in self._tidy.values() for _, row in rows)
-        return list(dict.fromkeys((row["setting"], row["partition"]) for row in rows if row.get("partition")))
+        said = (row for _, row in self._tidy if row.get("partition"))
+        return list(dict.fromkeys((row["setting"], row["partition"]) for row in said))
 
     def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
         """Of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
-        rows = [row for rows in self._tidy.values() for _, row in rows]
-        used = [row for row in rows if (row["setting"], row["algorithm"], row["hyperparameters"]) in shown]
-        return [parsed(text) for text in {row["run"]: row.get("arithmetic", "") for row in used}.values()]
+        used = {
+            row["run"]: row.get("arithmetic", "")
+            for _, row in self._tidy
+            if (row["setting"], row["algorithm"], row["hyperparameters"]) in shown
+        }
+        return [parsed(text) for text in used.values()]
 
     @cached_property
-    def _tidy(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
-        return {setting: list(tables.rows(path, _TIDY)) for setting, path in self._of("tidy")}
+    def _tidy(self) -> list[tuple[str, dict[str, str]]]:
+        """('file, line N', row) of all runs."""
+        return [row for _, path in self._of("tidy") for row in tables.rows(path, _TIDY)]
 
     def _of(self, kind: str) -> Iterator[tuple[str, Path]]:
         return ((name, Path(path)) for name, path in self.files.get(kind, {}).items())

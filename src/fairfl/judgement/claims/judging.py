@@ -12,10 +12,11 @@ from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import digits_of, number_text, pooled
-from fairfl.judgement.changes import changed_by_scale, changed_keys, original
+from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.judgement.claims.noise import NONE, share_of_resamples, with_noise
+from fairfl.judgement.comparison import reason_not_comparable
 from fairfl.judgement.results import results_of
 from fairfl.judgement.rows import ClaimLine
 from fairfl.runtime.validation import nearest
@@ -58,8 +59,7 @@ def basis(workload: Workload, settings: list[str]) -> str:
 def comparable(workload: Workload, settings: list[str]) -> bool:
     """True if all of them ran as the paper has them, but for the seeds."""
     ran = [name for name in settings if name not in workload.artifacts]
-    stands_in = any(workload.settings[name].data.stands_in_for for name in ran)
-    return not stands_in and not any(changed_keys(changed_by_scale(workload, name)) for name in ran)
+    return not any(reason_not_comparable(workload, name, "") for name in ran)
 
 
 def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
