@@ -126,8 +126,8 @@ ARGUMENTS = [
     ("--threads", "0", "expected a whole number from 1"),
     ("--checkpoint-seconds", "nan", "expected seconds"),
     ("--backend", "fast", "invalid choice: 'fast'"),
-    ("--inputs", '{"a": {"b": 3}}', "--inputs: a.b: 3: expected a text"),
-    ("--inputs", '{"a": {"b": "0123"}}', "a/b: has no record (a/b)"),
+    ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
+    ("--inputs", '{"a/b": "0123"}', "a/b: has no record (a/b)"),
 ]
 
 
