@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from fairfl.data import checks
 from fairfl.data.formats import csv_table
 from fairfl.data.interface import Prepared, RemoteFile
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import DISTINCT, Names, Strict
 
 _NAME = "local_csv"
 
@@ -25,9 +25,7 @@ class Config(Strict):
     features: Annotated[list[str], Field(min_length=1), DISTINCT] | None = Field(
         None, description="columns that predict it; null: all others, which must have names"
     )
-    categories: Annotated[list[str], DISTINCT] = Field(
-        [], description="features that are words: a column of 0 and 1 for each word (one-hot)"
-    )
+    categories: Names = Field([], description="features that are words: a column of 0 and 1 for each word (one-hot)")
     client: str | None = Field(None, description="column of the owners, for partition by_client; null: there is none")
     cluster: str | None = Field(None, description="column with the true cluster of each owner; null: there is none")
     missing: Literal["drop", "mean"] | None = Field(

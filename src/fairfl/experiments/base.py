@@ -1,6 +1,6 @@
 """Base classes of every typed configuration and of every spec of a job."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ def _different(values: list[Any]) -> list[Any]:
 
 DISTINCT = AfterValidator(_different)
 """In the annotation of a list: no value is given twice."""
+Names = Annotated[list[str], DISTINCT]
 
 
 class Strict(BaseModel):
@@ -28,6 +29,12 @@ class Strict(BaseModel):
         populate_by_name=True,
         protected_namespaces=(),
     )
+
+
+class Labelled(Strict):
+    """Options of a plot that names settings: above panels, in a legend, on an axis, in the note."""
+
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> what it is called in the figure")
 
 
 class JobSpec(Strict):

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import DISTINCT, Names, Strict
 from fairfl.experiments.strict import ambiguous
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain_data
@@ -40,7 +40,7 @@ def _place(value: str) -> str:
 
 
 Place = Annotated[str, AfterValidator(_place)]
-Names = Annotated[list[str], DISTINCT]
+Names = Names
 
 
 def _number(value: Any) -> Any:

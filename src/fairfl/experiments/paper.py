@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Names, Strict
 from fairfl.experiments.consistency import Consistency
 from fairfl.experiments.described import Algorithm, Metric
 from fairfl.experiments.layout import Layout
@@ -113,9 +113,9 @@ class SelectedArtifact(Strict):
     kind: Literal["table", "figure", "illustration", "static_table"]
     title: str = Field(description="as the paper calls it: 'Table 8'")
     caption: str
-    settings: Annotated[list[str], DISTINCT] = Field(default_factory=list)
+    settings: Names = Field(default_factory=list)
     rows: list[Row] = Field(default_factory=list)
-    columns: Annotated[list[str], DISTINCT] = Field(default_factory=list, description="metric ids, in print order")
+    columns: Names = Field(default_factory=list, description="metric ids, in print order")
     columns_of: dict[str, list[str]] = Field(
         default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Names, Strict
 from fairfl.runtime import plain_data
 
 # Folders of results/ that are no scale: prepared data, the record.
@@ -39,7 +39,7 @@ class Limits(Strict):
 class OptInArtifacts(Strict):
     """Artifacts that are built only as targets, or if config.yaml names them or says `tuned: true`."""
 
-    artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
+    artifacts: Names = Field(min_length=1, description="such as vred_table4")
     why: str
 
 
@@ -51,7 +51,7 @@ class Scale(Strict):
     # Not part of what results are made from.
     limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
     patches: list[Patch] = Field(default_factory=list)
-    left_out: Annotated[list[str], DISTINCT] = Field(
+    left_out: Names = Field(
         default_factory=list, description="patterns of settings that run only where config.yaml names settings"
     )
     opt_in: OptInArtifacts | None = Field(None, description="what is too much to be built with the rest; null: nothing")

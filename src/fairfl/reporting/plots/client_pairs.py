@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import AGAINST
 from fairfl.reporting import style
@@ -26,9 +25,7 @@ COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "baselin
 FAMILY = "accuracy_client"
 
 
-class Config(Strict):
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels, if several")
-
+class Config(Labelled):
     def metrics(self) -> list[str]:
         return ["accuracy_client_0"]
 

@@ -5,14 +5,12 @@ above the axis: these settings do not tell them apart. Friedman's test, in Iman 
 differ.
 """
 
-from typing import Annotated
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Labelled, Names
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NoRunsError
@@ -23,14 +21,13 @@ DRAWS_COLUMNS = True
 LINE = 0.17  # inches from label to label
 
 
-class Config(Strict):
-    metrics: Annotated[list[str], DISTINCT] = Field(
+class Config(Labelled):
+    metrics: Names = Field(
         min_length=1, description="metric ids: in each setting the first that is a column there ranks"
     )
-    apart: Annotated[list[str], DISTINCT] = Field(
+    apart: Names = Field(
         default_factory=list, description="algorithms or variants that are left out, a class of their own"
     )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
 
     def columns(self) -> list[str]:
         return self.metrics

@@ -7,14 +7,14 @@ baseline, ties half; the bar is the 95 % bootstrap interval over settings, drawn
 speaks of settings like these. A seed that diverged is a loss.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Labelled, Names
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
@@ -32,15 +32,14 @@ COLUMNS = (
 ALL = "all"
 
 
-class Config(Strict):
-    metrics: Annotated[list[str], DISTINCT] = Field(
+class Config(Labelled):
+    metrics: Names = Field(
         min_length=1, description="metric ids: in each setting the first that is a column there ranks"
     )
     baseline: str = Field(description="algorithm or variant that all others are held against")
-    apart: Annotated[list[str], DISTINCT] = Field(
+    apart: Names = Field(
         default_factory=list, description="algorithms or variants that are left out, a class of their own"
     )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
 
     def columns(self) -> list[str]:
         return self.metrics

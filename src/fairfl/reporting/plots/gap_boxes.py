@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines, panelled
 from fairfl.reporting.inputs import Inputs, Row
@@ -19,10 +19,9 @@ NEEDS = ("tidy",)
 COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit")
 
 
-class Config(Strict):
+class Config(Labelled):
     family: str = Field("gap_client", description="metrics <family>_0, <family>_1, ... are drawn")
     x_label: str = Field("loss gap of a client (nats)", description="title of the value axis")
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
 
     def metrics(self) -> list[str]:
         return [f"{self.family}_0"]

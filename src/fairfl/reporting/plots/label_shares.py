@@ -10,9 +10,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs
@@ -21,8 +20,8 @@ NEEDS = ("statistics",)
 COLUMNS = ("setting", "client", "class", "samples", "share")
 
 
-class Config(Strict):
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
+class Config(Labelled):
+    pass
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -6,15 +6,13 @@ equal ones stand beside each other. A method that diverged is last. Below the ru
 their own, ranked among themselves.
 """
 
-from typing import Annotated
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Labelled, Names
 from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs
@@ -25,15 +23,12 @@ NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
 
 
-class Config(Strict):
-    utility: Annotated[list[str], DISTINCT] = Field(
+class Config(Labelled):
+    utility: Names = Field(
         min_length=1, description="metric ids: in each setting the first that is a column there ranks"
     )
-    fairness: Annotated[list[str], DISTINCT] = Field(min_length=1, description="the same for the other panel")
-    apart: Annotated[list[str], DISTINCT] = Field(
-        default_factory=list, description="algorithms or variants that are ranked among themselves"
-    )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the legend")
+    fairness: Names = Field(min_length=1, description="the same for the other panel")
+    apart: Names = Field(default_factory=list, description="algorithms or variants that are ranked among themselves")
 
     def columns(self) -> list[str]:
         return [*self.utility, *self.fairness]

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
@@ -40,7 +40,7 @@ _PAPER: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Config(Strict):
+class Config(Labelled):
     part: Literal["train", "validation", "test"] = Field("test", description="part on which the clients are measured")
     band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
     y_labels: dict[str, str] = Field(
@@ -52,7 +52,6 @@ class Config(Strict):
         None, description="hyper-parameter whose values have their own colours; null: algorithms have, rows shades"
     )
     down: Literal["metric", "setting"] = Field("metric", description="what the lines of the grid are")
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
 
     def columns(self) -> list[str]:
         return [*self.y_labels, *self.log]

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled, say_hidden
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
@@ -27,13 +27,12 @@ DRAWS_COLUMNS = True
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
 
 
-class Config(Strict):
+class Config(Labelled):
     x: str = Field(description="metric id of the horizontal axis, a column of the artifact")
     y: str = Field(description="metric id of the vertical axis, a column of the artifact")
     by: Literal["algorithm", "row"] = Field(
         "algorithm", description="what has its own shape and legend entry; row: tells an algorithm's rows apart"
     )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
     missing: dict[str, str] = Field(
         default_factory=dict,
         description="setting id -> what the paper does not show there and why: 'AFL, which diverged'",

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from pydantic import Field, model_validator
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
 from fairfl.reporting.frames import metric_grid, say_hidden
@@ -33,7 +33,7 @@ Look = dict[str, Any]
 _PAPER: Look = {**style.HOLLOW, "linewidth": 0.5}
 
 
-class Config(Strict):
+class Config(Labelled):
     key: str | None = Field(None, description="hyper-parameter that is swept: rows stand at their value of it")
     default: float | None = Field(None, description="where rows stand that leave the hyper-parameter out")
     places: dict[str, float] = Field(
@@ -41,7 +41,6 @@ class Config(Strict):
     )
     x_label: str | None = Field(None, description="title of the horizontal axis; null: the hyper-parameter's symbol")
     log: bool = Field(False, description="logarithmic horizontal axis")
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
 
     @model_validator(mode="after")
     def _swept(self) -> "Config":

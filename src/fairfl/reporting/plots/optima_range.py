@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, mean_and_std
 
@@ -15,8 +15,7 @@ NEEDS = ("tidy",)
 COLUMNS = ("setting", "label", "metric", "kind", "seed", "value")
 
 
-class Config(Strict):
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> name on the axis")
+class Config(Labelled):
     low: str = Field("local_loss_min", description="metric drawn in red")
     high: str = Field("local_loss_max", description="metric drawn in blue")
 

@@ -7,14 +7,13 @@ diverged is not drawn. With Holm's correction, marks are filled whose p over all
 """
 
 import math
-from typing import Annotated
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Labelled, Names
 from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
@@ -32,12 +31,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Config(Strict):
-    of: Annotated[list[str], DISTINCT] = Field(
+class Config(Labelled):
+    of: Names = Field(
         min_length=1,
         description="algorithms, or variants such as qffl/q=0.1: the others are subtracted from these rows",
     )
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
     holm: bool = Field(False, description="fill marks whose p is below 0.05 by Holm's correction over a panel")
 
     def rows(self) -> list[str]:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NoRunsError, mean_and_std
@@ -24,8 +23,8 @@ DRAWS_COLUMNS = True
 COLUMNS = ("setting", "metric", "other", "tau", "methods")
 
 
-class Config(Strict):
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> how remarks call it")
+class Config(Labelled):
+    pass
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic import Field
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import UNITS
 from fairfl.reporting import style
@@ -30,10 +30,9 @@ DRAWS_COLUMNS = True
 COLUMNS = ("setting", "algorithm", "trials", "expected")
 
 
-class Config(Strict):
+class Config(Labelled):
     highlight: list[str] = Field(default_factory=list, description="algorithms with colours, others are grey; []: all")
     y_labels: dict[str, str] = Field(default_factory=dict, description="column -> title of its vertical axis")
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
 
     def columns(self) -> list[str]:
         return [*self.y_labels]

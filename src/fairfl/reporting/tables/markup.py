@@ -68,13 +68,6 @@ _LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("�
 _LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
 
 
-# Accents that LaTeX sets over or under a letter in its first encoding.
-_ACCENTS = {
-    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u ", "\u0307": ".",
-    "\u0308": '"', "\u030a": "r ", "\u030b": "H ", "\u030c": "v ", "\u0323": "d ", "\u0326": "textcommabelow ",
-    "\u0327": "c ", "\u0331": "b ",
-}  # fmt: skip
-_LETTERS = "ßæÆœŒøØłŁı"  # that are no letter of ASCII with an accent
 # A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
 _UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
 
@@ -114,19 +107,8 @@ def _latex_character(character: str) -> str | None:
         return f"${_LATEX_MATH[character]}$"
     if unicodedata.category(character) in ("Cc", "Cf"):
         return ""
-    if character.isascii():
-        return character
-    base, *marks = list(unicodedata.normalize("NFD", character))
-    accented = base.isascii() and base.isalpha() and all(mark in _ACCENTS for mark in marks)
-    if character in _LETTERS or (accented and ord(character) < 0x180):
-        return character  # LaTeX reads UTF-8
-    if accented and marks:
-        for mark in marks:
-            base = f"\\{_ACCENTS[mark]}{{{base}}}"
-        return base
-    parts = unicodedata.normalize("NFKD", character)
-    pieces = [_latex_character(part) if part != character else None for part in parts]
-    return None if None in pieces else "".join(filter(None, pieces))
+    latin = character.isalpha() and ord(character) < 0x180  # pdfLaTeX reads these as UTF-8
+    return character if character.isascii() or latin else None
 
 
 def latex_row(row: Row) -> str:
