@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -24,13 +25,13 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 if TYPE_CHECKING:
-    from matplotlib.typing import RcKeyType
-
     from fairfl.reporting.inputs import Row
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
 
+READS = ("figures.mplstyle",)
+_RC = Path(__file__).with_name("figures.mplstyle")
 COLUMN, PAGE = 3.3, 6.9  # inches: one column, the full width of a paper
 FOOTNOTE = 3  # lines of small print below a figure
 FONT = "DejaVu Sans"
@@ -91,43 +92,6 @@ Look = dict[str, Any]
 # Marks of the paper's own numbers beside ours.
 HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
-_RC: "dict[RcKeyType, Any]" = {
-    "font.family": "sans-serif",
-    "font.sans-serif": [FONT],  # comes with matplotlib: the same on every machine
-    "mathtext.fontset": "dejavusans",
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 1.6,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#333333",
-    "axes.titlelocation": "left",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.5,
-    "grid.linestyle": "-",
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.5,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
-    "pdf.fonttype": 42,  # TrueType: text stays text, as publishers ask
-    "savefig.dpi": 200,
-    "svg.hashsalt": "fairfl",
-}
-
 
 @contextmanager
 def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
@@ -137,7 +101,8 @@ def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
     """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        seaborn.set_theme(context="paper", style="ticks", rc=_RC)
+        seaborn.set_theme(context="paper", style="ticks")
+        matplotlib.rcParams.update(matplotlib.rc_params_from_file(_RC, use_default_template=False))
         if fonts:  # a list of families, not of what sans-serif may be: only those fall back on one another
             matplotlib.rcParams["font.family"] = [FONT, *fonts]
         yield

@@ -46,20 +46,21 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.trained(rounds)
     clients = int(rounds["client"].max()) + 1
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
-    width = style.PAGE if len(rows) > 2 else style.COLUMN
-    figure = style.canvas(width, 0.75 + 1.35 * len(quantities))
+    figure = style.canvas(style.PAGE if len(rows) > 2 else style.COLUMN, 0.75 + 1.35 * len(quantities))
     panels = figure.subplots(len(quantities), len(rows), squeeze=False, sharex=True, sharey="row")
     frames = []
-    for line, quantity in enumerate(quantities):
-        for column, row in enumerate(rows):
-            axes = panels[line][column]
-            frame = over_seeds(row.of(rounds), row, quantity, config.band)
-            curves(axes, frame, clients)
-            frames.append(frame)
-            if quantity.startswith("gap"):
+    for along, quantity in zip(panels, quantities, strict=True):
+        kind, part = quantity.split("_")
+        along[0].set_ylabel(f"{TITLES[kind]}\n{part}")
+        for axes, row in zip(along, rows, strict=True):
+            frames.append(over_seeds(row.of(rounds), row, quantity, config.band))
+            curves(axes, frames[-1], clients, config.log_x)
+            if kind == "gap":
                 style.zero_line(axes)
-            _label(axes, row, quantity, line, column, len(quantities), config.log_x)
-            style.within_bounds(axes, y="fraction" if quantity.startswith("accuracy") else "")
+            style.within_bounds(axes, y="fraction" if kind == "accuracy" else "")
+    for column, row in enumerate(rows):
+        panels[0][column].set_title(row.label)
+        panels[-1][column].set_xlabel("round")
     if pd.concat(frames)["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}")
     style.legend_above(figure, style.client_keys(clients))
@@ -69,9 +70,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:
-    """Mean and band of one quantity per client and round. Raises FairflError if it was not measured."""
-    if quantity not in frame:
-        raise FairflError(f"the rounds file has no column {quantity!r}; there is {list(frame.columns)}")
+    """Mean and band of one quantity per client and round."""
     result = mean_and_band(frame.groupby(["setting", "client", "round"], sort=True)[quantity], band).reset_index()
     return result.assign(algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity)
 
@@ -87,24 +86,13 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
     return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
 
 
-def curves(axes: Axes, frame: pd.DataFrame, clients: int) -> None:
+def curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:
     """One line with its band per client."""
     for client, line in frame.groupby("client"):
         color = style.client_color(int(client), clients)
-        thin = 1.3 if clients <= 10 else 0.7
-        axes.plot(line["round"], line["mean"], color=color, linewidth=thin)
+        axes.plot(line["round"], line["mean"], color=color, linewidth=1.3 if clients <= 10 else 0.7)
         if line["seeds"].max() > 1:
             axes.fill_between(line["round"], line["low"], line["high"], color=color, alpha=0.18, linewidth=0)
-
-
-def _label(axes: Axes, row: Row, quantity: str, line: int, column: int, lines: int, log_x: bool) -> None:
-    if line == 0:
-        axes.set_title(row.label)
-    if column == 0:
-        kind, part = quantity.split("_")
-        axes.set_ylabel(f"{TITLES[kind]}\n{part}")
-    if line == lines - 1:
-        axes.set_xlabel("round")
     if log_x:
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=0)

@@ -48,11 +48,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frames = []
     for axes, row in zip(panels.flat, rows, strict=False):
         frame = over_seeds(row.of(rounds), row, "loss_train", "range")
-        curves(axes, frame, clients)
+        curves(axes, frame, clients, config.log_x)
         axes.set_title(row.label)
-        if config.log_x:
-            axes.set_xscale("symlog", linthresh=1)
-            axes.set_xlim(left=0)
         frames.append(frame.assign(panel="loss"))
     left.supxlabel("round", fontsize=7.5)
     left.supylabel("training loss (nats)", fontsize=7.5)
