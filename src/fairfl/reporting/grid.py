@@ -91,22 +91,16 @@ def _grid(
     metrics = list(dict.fromkeys([*artifact.columns, *(place[2] for place in places)]))
     settings = list(dict.fromkeys([*artifact.settings, *(place[0] for place in places)]))
 
-    def rank(place: Place, axis: Axis) -> int:
-        return {"setting": settings.index(place[0]), "row": rows.index(place[1]), "metric": metrics.index(place[2])}[
-            axis
-        ]
-
-    def ordered(inside: list[Place], axes: list[Axis]) -> list[tuple[str, ...]]:
+    def ordered(axes: list[Axis]) -> list[tuple[str, ...]]:
         """Keys along a side: those of the first axis in their order, within each those of the next."""
-        if not axes:
-            return [()]
-        groups: dict[str, list[Place]] = {}
-        for place in inside:
-            groups.setdefault(key_of(place, axes[0]), []).append(place)
-        first = {key: min(rank(place, axes[0]) for place in group) for key, group in groups.items()}
-        return [
-            (key, *rest) for key in sorted(groups, key=first.__getitem__) for rest in ordered(groups[key], axes[1:])
-        ]
+        first: dict[tuple[str, ...], int] = {}
+        for setting, row, metric in fronts:
+            at = {"setting": settings.index(setting), "row": rows.index(row), "metric": metrics.index(metric)}
+            keys = _along((setting, row, metric), axes)
+            for depth, axis in enumerate(axes, 1):
+                first[keys[:depth]] = min(at[axis], first.get(keys[:depth], at[axis]))
+        whole = [keys for keys in first if len(keys) == len(axes)]
+        return sorted(whole, key=lambda keys: [first[keys[:depth]] for depth in range(1, len(axes) + 1)]) or [()]
 
     behind = {theirs: first for first, theirs in artifact.layout.brackets.items()}
     cells: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[bool, Place]] = {}
@@ -119,7 +113,7 @@ def _grid(
                 f"two rows are called {place[1].label!r}; give them a `title` each ({place[0]}: {other[2]})"
             )
         cell[place[2] in behind] = place
-    lines, columns = ordered(fronts, down), ordered(fronts, across)
+    lines, columns = ordered(down), ordered(across)
     ruled = {rows.index(row) for row in rows if row.ruled}
     rules = {
         number

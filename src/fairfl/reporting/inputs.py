@@ -84,19 +84,6 @@ def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[Row]:
     ]
 
 
-@dataclass(frozen=True)
-class Samples:
-    """A setting's samples: features [samples, ...], class labels, owner and part of each."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    client: np.ndarray
-    part: np.ndarray
-
-    def only(self, chosen: np.ndarray) -> "Samples":
-        return Samples(self.features[chosen], self.labels[chosen], self.client[chosen], self.part[chosen])
-
-
 @dataclass
 class Inputs:
     """Lazy access to what one artifact is made from, and what its note or footer says of it."""
@@ -218,26 +205,21 @@ class Inputs:
             raise FairflError(f"{self.where}.plot: the samples of {setting} have no classes to count")
         return counts.to_numpy()
 
-    def samples(self, setting: str) -> Samples:
-        """All samples of the clients of a setting (first seed)."""
+    def samples(self, setting: str, part: str = "train", features: tuple[str, ...] = ("x", "y")) -> pd.DataFrame:
+        """Columns client, class and the `features` of a setting's samples (first seed); part is 'train' or 'all'.
+
+        Raises FairflError if samples have other features than these.
+        """
         tensors, _ = prepared.load(Path(self._file("data", setting)), "inputs", "labels")
         columns = partition_file.read(Path(self._file("partition", setting)), len(tensors["labels"])).columns
-        rows = columns["row"]
-        return Samples(tensors["inputs"][rows], tensors["labels"][rows], columns["client"], columns["part"])
-
-    def plane(self, setting: str, part: str = "train") -> pd.DataFrame:
-        """Columns client, class, x, y of samples with two features; part is 'train' or 'all'.
-
-        Raises FairflError for other data.
-        """
-        samples = self.samples(setting)
-        if samples.features.ndim != 2 or samples.features.shape[1] != 2:
-            shape = "x".join(map(str, samples.features.shape[1:]))
-            plot = self.spec.artifact.plot
-            raise FairflError(f"{self.where}.plot: {plot} draws two features, {setting} has shape {shape}")
-        x, y = samples.features.T
-        frame = pd.DataFrame({"client": samples.client, "class": samples.labels, "x": x, "y": y})
-        return frame[samples.part == TRAIN] if part == "train" else frame
+        values = tensors["inputs"][columns["row"]]
+        if values.shape[1:] != (len(features),):
+            shape = "x".join(map(str, values.shape[1:]))
+            plot = f"{self.spec.artifact.plot} draws {plural(len(features), 'feature')}"
+            raise FairflError(f"{self.where}.plot: {plot}, {setting} has shape {shape}")
+        frame = pd.DataFrame({"client": columns["client"], "class": tensors["labels"][columns["row"]]})
+        frame[list(features)] = values
+        return frame[columns["part"] == TRAIN] if part == "train" else frame
 
     def clusters(self, setting: str) -> list[int] | None:
         """True cluster of each client of a setting, numbered from 0 (first seed), None where the data have none."""

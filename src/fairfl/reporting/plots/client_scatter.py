@@ -25,7 +25,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
-    samples = inputs.plane(setting, "all")
+    samples = inputs.samples(setting, "all")
 
     def draw_one(axes: Axes, client: int) -> pd.DataFrame:
         return scatter(axes, samples, 0.06, samples if client == ALL else samples[samples["client"] == client])

@@ -25,7 +25,7 @@ from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import TRAIN, Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")
@@ -108,16 +108,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 # -- numbers ----------------------------------------------------------------------------------
 def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
-    samples = inputs.samples(setting)
-    samples = samples.only(samples.part == TRAIN)
-    clients = np.unique(samples.client)
-    if len(clients) != 2 or samples.features.shape[1:] != (1,) or samples.labels.ndim != 1:
-        shape = "x".join(map(str, samples.features.shape[1:]))
-        raise FairflError(
-            f"{inputs.where}: {setting} has {len(clients)} clients with {shape}. Expected two with one number each"
-        )
-    a, b = samples.features[:, 0].astype(float), samples.labels.astype(float)
-    pairs = tuple((a[samples.client == k], b[samples.client == k]) for k in clients)
+    samples = inputs.samples(setting, features=("a",)).groupby("client")
+    if len(samples) != 2:
+        raise FairflError(f"{inputs.where}: {setting} has {len(samples)} clients. Expected two with one number each")
+    pairs = tuple((own["a"].to_numpy(float), own["class"].to_numpy(float)) for _, own in samples)
     return Toy(pairs, config.start, config.step)
 
 

@@ -28,7 +28,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
-    samples = inputs.plane(setting)
+    samples = inputs.samples(setting)
     rows = inputs.measured()
     clients = int(samples["client"].max()) + 1
     looks = style.looks(inputs.rows, inputs.spec.algorithms)

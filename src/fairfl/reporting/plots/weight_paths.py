@@ -39,7 +39,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = inputs.trained(rounds)
-    samples = inputs.plane(setting)
+    samples = inputs.samples(setting)
     clients = int(samples["client"].max()) + 1
     across = min(2, len(rows))
     figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * -(-len(rows) // across)))
