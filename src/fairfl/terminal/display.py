@@ -207,16 +207,12 @@ def screen(run: Run, stream: TextIO) -> Any:
             for rule, count in list(run.totals.items()):
                 bar = ProgressBar(total=count, completed=run.done[rule], width=30)
                 bars.add_row(called(rule), bar, f"{run.done[rule]:,} of {count:,}")
-            lines = []
             jobs = list(run.running.values())
-            for job in jobs[:SHOWN]:
-                doing = job.doing() or span(run.clock() - job.begun)
-                lines.append(Text(f"{job.name} · {doing}", no_wrap=True, overflow="ellipsis"))
-            if len(jobs) > SHOWN:
-                lines.append(Text(f"and {len(jobs) - SHOWN} more"))
+            lines = [f"{job.name} · {job.doing() or span(run.clock() - job.begun)}" for job in jobs[:SHOWN]]
+            lines += [f"and {len(jobs) - SHOWN} more"] * (len(jobs) > SHOWN)
             failed = f", {len(run.failed)} failed" if run.failed else ""
-            lines.append(Text(f"{run.done.total():,} of {run.total:,} jobs{failed}"))
-            return Group(bars, *lines)
+            lines.append(f"{run.done.total():,} of {run.total:,} jobs{failed}")
+            return Group(bars, *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
 
     live = Live(
         View(), console=console, refresh_per_second=2, transient=True, redirect_stdout=False, redirect_stderr=False

@@ -33,9 +33,8 @@ class Job:
             text = Path(self.log).read_text(errors="replace")
         except OSError:
             return ["(no log: the job could not begin)"]
-        return text.replace("\r", "\n").splitlines()[-most:] or [
-            "(the log is empty: it was killed, or could not begin)"
-        ]
+        lines = text.replace("\r", "\n").splitlines()[-most:]
+        return lines or ["(the log is empty: it was killed, or could not begin)"]
 
     @property
     def cause(self) -> str:
@@ -86,21 +85,19 @@ class Run:
         log, output = (next(iter(record[key] or ()), "") for key in ("log", "output"))
         self.running[number] = Job(rule, self.speak(rule, wildcards), log, output, self.clock())
 
-    def finish(self, number: int) -> Job | None:
-        """A job has ended well; None if it is one that does nothing. One that was tried again has not failed."""
-        job = self.running.pop(number, None) or self.failed.pop(number, None)
-        self.failed.pop(number, None)
-        if job is not None:
+    def finish(self, number: int) -> None:
+        """A job has ended well, or one that does nothing. One that was tried again has not failed."""
+        failed = self.failed.pop(number, None)
+        if job := self.running.pop(number, failed):
             self.done[job.rule] += 1
-        return job
 
     def fail(self, number: int) -> Job | None:
         """The job that failed; None of one that does nothing, and of one that an interruption ended."""
         job = self.running.pop(number, None)
-        if job is None or self.interrupted:
-            return None
-        self.failed[number] = job
-        return job
+        if job and not self.interrupted:
+            self.failed[number] = job
+            return job
+        return None
 
     def alike(self) -> list[list[Job]]:
         """The jobs that failed, those of one cause together, in the order in which they did."""

@@ -5,7 +5,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import readings_and_own, totals
@@ -13,12 +12,11 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.terminal.names import counted
 from fairfl.terminal.progress import Job, Run, span
 
-NONE: Mapping[str, Paper] = MappingProxyType({})
 LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
-def success_lines(run: Run, results: Path, papers: Mapping[str, Paper] = NONE, scale: str = "") -> Iterator[str]:
+def success_lines(run: Run, results: Path, papers: Mapping[str, Paper] = {}, scale: str = "") -> Iterator[str]:
     """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
@@ -44,7 +42,7 @@ def output_paths(run: Run, results: Path) -> Iterator[str]:
                 break
 
 
-def checked_lines(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
+def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[str]:
     """What comparison.csv and claims.csv say, in a line each at most; other readings of a paper count in none."""
     if not (results / "claims.csv").is_file():
         return
@@ -56,17 +54,15 @@ def checked_lines(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator
     if found.published or apart:  # of your own experiments no paper reports any
         text = f"checked: {found.checked:,} of {found.published:,} published numbers"
         if found.checked:
-            text += f": {found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
-            text += f", {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
+            came_out = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+            text += f": {came_out}, {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
         yield text + (f"; {apart:,} more have another scale, data or hardware than the paper's" if apart else "")
-    claimed = {"": _claims(made.claims.statuses), "your experiments: ": _claims(made.own_claims.statuses)}
-    if any(claimed.values()):
-        yield f"claims: {'; '.join(whose + said for whose, said in claimed.items() if said)}"
-
-
-def _claims(statuses: Mapping[str, int]) -> str:
-    """'2 hold, 1 not checked at this scale'."""
-    return ", ".join(f"{statuses[word]} {word}" for word in _STATUSES if statuses[word])
+    claimed = []
+    for whose, counts in (("", made.claims.statuses), ("your experiments: ", made.own_claims.statuses)):
+        if said := ", ".join(f"{counts[word]} {word}" for word in _STATUSES if counts[word]):
+            claimed.append(whose + said)
+    if claimed:
+        yield f"claims: {'; '.join(claimed)}"
 
 
 RECORDED = "make stored-results   (the same at full scale, from stored results: minutes)"
