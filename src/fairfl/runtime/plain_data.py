@@ -3,6 +3,7 @@
 import re
 import reprlib
 from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
 from typing import Any
 
 _LONGEST_LINE = 500
@@ -40,7 +41,8 @@ def format_place(at: tuple) -> str:
 
 
 def leaves(value: Any, at: tuple = ()) -> Iterator[tuple[tuple, Any]]:
-    """(place, value) of each value in nested data that holds no others."""
+    """(place, value) of each value in nested data, dataclasses among them, that holds no others."""
+    value = vars(value) if is_dataclass(value) else value
     if isinstance(value, dict | list | tuple):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(part, (*at, key))

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import FunctionType
@@ -26,6 +26,7 @@ from fairfl.algorithms.interface import Plan
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.hooks import code_of, wrong
+from fairfl.runtime.plain_data import format_place, leaves
 from fairfl.simulation import device
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part
@@ -36,7 +37,7 @@ ROUNDS = 3
 CLIENTS = 8
 PASSED = ".toy_runs"  # in the project's copy: a file for each algorithm that has passed
 
-Digests = dict[str, str]  # by name: state['lambda'], reports.delta
+Digests = dict[str, str]  # by name: state.lambda, reports.delta
 Call = tuple[str, Digests, Digests]  # of a hook: where it stands, what it was given, what it answered
 
 
@@ -154,7 +155,7 @@ def _noted(hook: Callable[..., Any], calls: list[list[Call]]) -> Callable[..., A
         if changed := [name for name, digest in digests(arguments).items() if given.get(name) != digest]:
             what = f"changes {', '.join(changed)} in place, which others go on with; compute a new tensor"
             raise _InPlaceError(str(wrong(function, what)))
-        calls[-1].append((str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, ""))))
+        calls[-1].append((str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, "the answer"))))
         force = getattr(answer, "force", None)
         return replace(answer, force=_noted(force, calls)) if isinstance(answer, Plan) and force else answer
 
@@ -162,18 +163,10 @@ def _noted(hook: Callable[..., Any], calls: list[list[Call]]) -> Callable[..., A
 
 
 def _digests(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """(name, digest) of each tensor and number: state['lambda'], reports.delta."""
-    if isinstance(value, Tensor):
-        bits = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        yield name or "the answer", f"{value.dtype} {list(value.shape)} {hashlib.sha256(bits).hexdigest()}"
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _digests(part, f"{name or 'state'}[{key!r}]")
-    elif isinstance(value, tuple | list):
-        for place, part in enumerate(value):
-            yield from _digests(part, name and f"{name}[{place}]")
-    elif is_dataclass(value):
-        for part in fields(value):
-            yield from _digests(getattr(value, part.name), f"{name}.{part.name}" if name else part.name)
-    elif isinstance(value, int | float | str | None):
-        yield name or "the answer", repr(value)
+    """(name, digest) of each tensor and number: state.lambda, reports.delta."""
+    for at, part in leaves(value, (name,)):
+        if isinstance(part, Tensor):
+            bits = part.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            yield format_place(at), f"{part.dtype} {list(part.shape)} {hashlib.sha256(bits).hexdigest()}"
+        elif isinstance(part, int | float | str | None):
+            yield format_place(at), repr(part)

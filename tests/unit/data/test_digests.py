@@ -6,7 +6,7 @@ from fairfl.data.registry import load
 from fairfl.runtime.errors import SourceError
 
 # Data set, options, first digits of the digest of its tensors; those with files are read from a mirror where there is
-# one. None are of JPEG files, which libraries decode differently, or of sums, which processors round differently.
+# one. Long: JPEG files, as the wheels of Pillow decode them. None are of sums, which processors round differently.
 PREPARED = [
     ("digits", {}, "448ff6b77b256208"),
     ("digits", {"classes": [3, 1, 7]}, "dd949745f5d58254"),
@@ -20,6 +20,8 @@ READ = [
     ("fashion_mnist", {}, "b55112dacd22878a"),
     ("emnist", {}, "e5956d87a74e5c3c"),
     pytest.param("femnist", {}, "0fb2f6b82e37f5f2", marks=pytest.mark.long),
+    pytest.param("cifar10", {"part": "test"}, "aa8bc6ed8c2cdea4", marks=pytest.mark.long),
+    pytest.param("tiny_imagenet", {"part": "val"}, "a3e46bc8d7144ee1", marks=pytest.mark.long),
     ("yelp_imdb", {"train": [200, 300], "test": [100, 150], "yelp": "generated"}, "42059444d21908b9"),
 ]
 

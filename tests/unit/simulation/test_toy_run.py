@@ -39,7 +39,7 @@ class Mine(Algorithm[Config]):
         return Aggregate(weights=w), {{"mean": state["mean"] + reports.delta.mean(0)}}
 """
 WEIGHTS, FORCE = (
-    "line 24: Mine.aggregate: weights would be another",
+    "line 24: Mine.aggregate: the answer.0.weights would be another",
     "line 21: Mine.configure_clients.<locals>.<lambda>: the answer would be",
 )
 
@@ -64,12 +64,12 @@ def algorithm(tmp_path, monkeypatch, module="", init="pass", configure="pass", b
         ({"module": "first = functools.cache(lambda: [0])", "body": "first()[0] += 1; w = w * first()[0]"}, WEIGHTS),
         (
             {"module": "DRAW = np.random.default_rng()", "init": "return {'mean': federation.x * DRAW.random()}"},
-            "line 16: Mine.init_state: state['mean'] would be another",
+            "line 16: Mine.init_state: the answer.mean would be another",
         ),
         ({"body": "w = w + (time.time_ns() % 10**9) * 1e-9"}, WEIGHTS),
         ({"module": "N = []", "configure": "N.append(1); return Plan(force=lambda Y, places: Y * len(N))"}, FORCE),
         ({"body": "reports.delta.mul_(0.5)"}, "line 24: Mine.aggregate: changes reports.delta in place"),
-        ({"body": "state['mean'].add_(1) if reports.round == 2 else 0"}, "changes state['mean'] in place"),
+        ({"body": "state['mean'].add_(1) if reports.round == 2 else 0"}, "changes state.mean in place"),
         ({"configure": "return Plan(force=lambda Y, places: Y.mul_(0.9))"}, "<lambda>: changes Y in place"),
     ],
 )
