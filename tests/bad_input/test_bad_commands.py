@@ -124,7 +124,6 @@ def test_runs_that_cannot_be_read(here, capsys, name, content):
 
 ARGUMENTS = [
     ("--threads", "0", "expected a whole number from 1"),
-    ("--checkpoint-seconds", "nan", "expected seconds"),
     ("--backend", "fast", "invalid choice: 'fast'"),
     ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
     ("--inputs", '{"a/b": "0123"}', "a/b: has no record (a/b)"),

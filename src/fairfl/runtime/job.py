@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import math
 import os
 import sys
 import time
@@ -29,14 +28,6 @@ def whole(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
-    """A time in seconds."""
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, 0 or more")
-    return number
-
-
 # Of jobs that train.
 OPTIONS: dict[str, dict[str, Any]] = {
     "data": {"required": True, "type": Path, "help": "prepared data set (.safetensors)"},
@@ -46,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cuda-graphs": {"default": "auto", "choices": ("auto", "off")},
     "threads": {"type": whole, "default": 1},
     "checkpoint": {"required": True, "type": Path, "help": "where to keep what it has so far (.pt)"},
-    "checkpoint-seconds": {"type": seconds, "default": 60.0},
+    "checkpoint-seconds": {"type": float, "default": 60.0},
 }
 
 
