@@ -9,7 +9,7 @@ from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.plain_engine import on_quadratics
-from tests.unit.registered import FEDERATING, required
+from tests.unit.registered import FEDERATING
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 MLP = {"name": "mlp", "hidden": [4]}
@@ -66,11 +66,6 @@ MEASURED = [
     ("scaffold", {"option": 1}, {"gradient_full"}),
     ("scaffold", {}, set()),
 ]
-
-
-@pytest.mark.parametrize("name", FEDERATING)
-def test_defaults_are_possible(name):
-    algorithms.create(name, required(name))
 
 
 @pytest.mark.parametrize(("name", "bad"), REFUSED)

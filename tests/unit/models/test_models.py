@@ -40,6 +40,11 @@ def size(model):
         (FEDEBA, (3, 32, 32), 10, 797_962),
         ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 2048}, (1, 28, 28), 62, 6_603_710),
         (FEDEBA | {"channels": [32, 32], "hidden": [192, 96]}, (3, 32, 32), 10, 201_354),
+        # torchvision's: FedEBA+'s on Tiny-ImageNet, and the published ones.
+        *(({"name": "mobilenet_v2", "small_input": small}, (3, 64, 64), 200, 2_480_072) for small in (False, True)),
+        ({"name": "mobilenet_v2"}, (3, 64, 64), 1000, 3_504_872),
+        ({"name": "resnet"}, (3, 32, 32), 10, 11_181_642),
+        ({"name": "resnet", "norm": "batch", "stem": "cifar"}, (3, 32, 32), 100, 11_220_132),
         (DEEPER, (3, 32, 32), 10, 797_962 + 64 * 64 * 9 + 64),
         (SHALLOWER, (3, 32, 32), 10, 3 * 25 * 64 + 64 + 3136 * 10 + 10),
     ],

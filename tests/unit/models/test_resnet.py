@@ -8,25 +8,6 @@ from torch import nn
 from fairfl.models.resnet import Config, build
 
 
-def size(model):
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-@pytest.mark.parametrize("norm", ["group", "batch"])
-@pytest.mark.parametrize(
-    ("stem", "classes", "count"),
-    [
-        ("imagenet", 10, 11_181_642),
-        ("cifar", 100, 11_220_132),
-    ],
-)
-def test_number_of_parameters(norm, stem, classes, count):
-    with torch.device("meta"):
-        model = build(Config(norm=norm, stem=stem), (3, 32, 32), classes)
-    assert size(model) == count
-    assert bool(list(model.buffers())) == (norm == "batch")
-
-
 def made_equal(own_model, other_model):
     """All parameters of the first into the second; norms that change nothing would hide which is which."""
     with torch.no_grad():

@@ -3,7 +3,6 @@
 import json
 
 import torch
-import torch.nn.functional as F
 
 from fairfl.jobs import partition, prepare
 from fairfl.simulation.backends.interface import Work
@@ -90,14 +89,3 @@ def close(actual, expected):
 def work_of(run, clients, plan):
     """What a run asks of its backend for a plan in this round."""
     return Work.of_plan(plan, run.x, clients, run.learning_rate)
-
-
-def gradient(run, w, client, rows=slice(None)):
-    """Gradient at w [15] of the mean loss of a client's training samples, or of some, by autograd.
-
-    Of the logistic regression of `spec_of` on images of four pixels in three classes.
-    """
-    w = w.clone().requires_grad_()
-    inputs, labels = run.clients.parts["train"].of(client)
-    outputs = F.linear(inputs.flatten(1)[rows], w[:12].view(3, 4), w[12:])
-    return torch.autograd.grad(F.cross_entropy(outputs, labels[rows]), w)[0]
