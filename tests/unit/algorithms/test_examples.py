@@ -92,6 +92,10 @@ ROUNDS = [
     ("lp_proj", PULLED | {"p": 1}, LINE, 1, [0.5, 0.5], {
         "th": [[0.481, 0.253], [0.212, 0.896]], "o": [[0.1], [0.1]], "omega": [0.1],
     }),
+    # A second exchange goes on with the o_k of the first.
+    ("lp_proj", PULLED | {"p": 2, "repeats": 2}, LINE, 1, [0.5, 0.5], {
+        "th": [[0.556893, 0.174640], [0.062209, 1.195479]], "o": [[0.097425], [0.179201]], "omega": [0.138313],
+    }),
     ("prac_fedeba_plus", FAIR, TWO, 1, [-0.408790], {
         "direction": None, "extra": None, "weights": [0.212119, 0.787881], "g_b": [2.043948], "angle": 38.659808,
     }),

@@ -57,6 +57,8 @@ def test_weights_to_the_next_layer_follow_the_neurons():
     given, algorithm, state = begin(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
     _, aggregate, state = exchange(given, algorithm, state, 0)
     assert aggregate.model is None, "the server's model is that of the last round until the round is over"
+    plan = algorithm.configure_clients(state, received(given, exchange=1))
+    assert (plan.frozen, plan.epochs) == (2, algorithm.config.retrain_epochs)
     above = wide_mlp.layers(state["nets"], [1, 4, 1])[1][0]
     close(above, [[[2, 1, 0, 0]], [[1.8, 1.2, 0, 0]]])
 
