@@ -3,16 +3,15 @@
 import itertools
 
 import torch
-import torch.nn.functional as F
 
 from fairfl.algorithms.interface import Federation, Received, Reports
 from fairfl.algorithms.shared import wide_mlp
-from tests.unit.algorithms.toy import close
+from tests.unit.algorithms.toy import close, vector
 
 # Section 10 of the specification: one input, two hidden neurons, one class with shares 0.3 and 0.7.
 EXAMPLE = [
-    [(torch.tensor([[1.0], [-1.0]]), torch.tensor([0.1, 0.0])), (torch.tensor([[2.0, 1.0]]), torch.tensor([0.5]))],
-    [(torch.tensor([[-0.9], [0.9]]), torch.tensor([0.1, 0.2])), (torch.tensor([[1.2, 1.8]]), torch.tensor([-0.1]))],
+    [(vector([1.0], [-1.0]), vector(0.1, 0.0)), (vector([2.0, 1.0]), vector(0.5))],
+    [(vector([-0.9], [0.9]), vector(0.1, 0.2)), (vector([1.2, 1.8]), vector(-0.1))],
 ]
 
 
@@ -28,13 +27,8 @@ def federation(algorithm, hidden, labels, inputs=1):
 
 def flat(nets, state):
     """Compact nets [K, P] from the layers of each client, [(weight, bias), ...]."""
-    wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
-    found = torch.zeros(len(nets), size(wide), dtype=torch.float64)
-    for own, layers in zip(found, nets, strict=True):
-        for views, numbers in zip(wide_mlp.compact(own, wide, narrow), layers, strict=True):
-            for view, number in zip(views, numbers, strict=True):
-                view.copy_(torch.as_tensor(number))
-    return found
+    wide = state["wide"].tolist()
+    return torch.stack([wide_mlp.flatten(net, wide, torch.zeros(size(wide), dtype=torch.float64)) for net in nets])
 
 
 def size(wide):
@@ -69,12 +63,6 @@ def random_nets(sizes, count, seed=0, scale=2.0):
         return scale * torch.randn(b, a, generator=draw).double(), scale * torch.randn(b, generator=draw).double()
 
     return [[layer(a, b) for a, b in itertools.pairwise(sizes)] for _ in range(count)]
-
-
-def outputs(net, inputs):
-    for weight, bias in net[:-1]:
-        inputs = F.relu(inputs @ weight.T + bias)
-    return inputs @ net[-1][0].T + net[-1][1]
 
 
 def known(federation, clients=None, **more):

@@ -66,7 +66,9 @@ def test_units_of_the_wide_net_and_of_clients():
 def test_a_net_is_flattened_and_its_own_units_extracted():
     (net,) = random_nets(NARROW, 1)
     narrow = flat([net], STATE)[0]
-    assert torch.equal(wide_mlp.flatten(net, WIDE, like=narrow), narrow)
+    for pair, own in zip(wide_mlp.compact(narrow, WIDE, NARROW), net, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(pair, own, strict=True))
+    assert narrow.count_nonzero() == sum(numbers.numel() for pair in net for numbers in pair)
     units = [torch.tensor([[0, 1, 2], [2, 0, 1]]), torch.tensor([[0, 1], [1, 0]])]
     same, turned = wide_mlp.extract(narrow, units, WIDE, NARROW)
     assert torch.equal(same, narrow)
