@@ -66,7 +66,8 @@ class PlainEngine:
     """An algorithm on clients with `losses` F_k, functions of models [..., P] and the rows of samples.
 
     `batches(round, k, epochs)` are the rows of each local step; without it clients take `steps` steps on all rows.
-    `right[k]` are the samples that a model classifies right; `validation` are other losses, and `best` their minima.
+    `right[k]` are the samples that a model classifies right; `validation` are other losses, and `best` their minima;
+    `decay` is the weight decay, with `adamw` that of AdamW.
     `x`, `plan`, `reports`, `result` and `state` are those of the newest exchange.
     """
 
@@ -115,11 +116,18 @@ class PlainEngine:
         start = y = starts(plan, self.x, len(ids))
         schedules = [self.schedule(plan, k) for k in ids]
         taken = torch.tensor([len(rows) for rows in schedules])
-        v, scale = torch.zeros_like(start), 1 if plan.lr_scale is None else plan.lr_scale[:, None]
+        eta = self.eta if plan.lr_scale is None else self.eta * plan.lr_scale[:, None]
+        v, square, decay = torch.zeros_like(start), torch.zeros_like(start), self.data.get("decay", 0.0)
         for number in range(int(taken.max())):
             rows = [own[number] if number < len(own) else ALL for own in schedules]
-            v = plan.momentum * v + scale * self.step(plan, y, ids, rows)
-            y = torch.where((number < taken)[:, None], y - self.eta * v, y)
+            h = self.step(plan, y, ids, rows)
+            if self.data.get("adamw"):  # Loshchilov and Hutter, algorithm 2
+                v, square = 0.9 * v + 0.1 * h, 0.999 * square + 0.001 * h.square()
+                unbiased = v / (1 - 0.9 ** (number + 1)), square / (1 - 0.999 ** (number + 1))
+                move = unbiased[0] / (unbiased[1].sqrt() + 1e-8) + decay * y
+            else:
+                move = v = plan.momentum * v + h + decay * y
+            y = torch.where((number < taken)[:, None], y - eta * move, y)
         return start, y, taken.double()
 
     def measure(self, when, y, ids):
@@ -190,4 +198,7 @@ def of_simulation(run):
     known = {"steps": run.spec.local_epochs, "state": dict(run.state), "batches": batches, "best": run.best}
     known |= {"right": of_each(right), "validation": of_each(cross_entropy, "validation")}
     federation = Federation(run.samples, run.x, shapes=tuple(tuple(p.shape) for p in parameters))
-    return PlainEngine(run.algorithm, federation, of_each(cross_entropy), run.learning_rate, **known)
+    known |= {"decay": run.spec.weight_decay, "adamw": run.spec.optimizer == "adamw"}
+    engine = PlainEngine(run.algorithm, federation, of_each(cross_entropy), run.learning_rate, **known)
+    engine.round = run.round
+    return engine

@@ -104,3 +104,28 @@ def test_local_steps(monkeypatch, backend, plan, model, batch_size, counts):
     engine = of_simulation(run).rounds()
     run.run_round()
     close(run.x, engine.x, 1e-12)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"weight_decay": 0.5},
+        {"optimizer": "adamw", "weight_decay": 0.1, "learning_rate": 0.05},
+        {"lr_decay": {"factor": 0.5, "every": 2}},
+    ],
+)
+@pytest.mark.parametrize(("name", "given"), [("fedprox", {"mu": 0.7}), ("propfair", {"M": 3.0})])
+def test_decays_and_optimizers(name, given, setting):
+    """AdamW's moments begin anew in each round; the proximal term and the slope belong to the gradient."""
+    run, rates = simulation(name, given, model=MLP, batch_size=4, **setting), []
+    for _ in range(3):
+        rates.append(run.learning_rate)
+        engine = of_simulation(run).rounds()
+        run.run_round()
+        close(run.x, engine.x, 1e-9)
+    assert rates == ([0.1, 0.1, 0.05] if "lr_decay" in setting else [run.spec.learning_rate] * 3)
+
+
+def test_adamw_has_no_momentum():
+    with pytest.raises(ValueError, match="momentum, which optimizer adamw"):
+        simulation("fedfa", {}, optimizer="adamw").run()
