@@ -171,11 +171,10 @@ class RecordQueries:
 
     def recorded(self, setting: str) -> dict[str, float]:
         """How many trainings of a setting are recorded, and how many minutes they took on one core."""
-        if setting not in settings(self._root / FOLDER):
-            return {"trainings": 0, "minutes": 0.0}
-        entries = Recorded(setting, self._root / FOLDER).entries()
-        jobs = {job: entry for job, entry in entries if job.startswith("train/")}
-        return {"trainings": len(jobs), "minutes": sum(entry.origin.seconds for entry in jobs.values()) / 60}
+        stored = setting in settings(self._root / FOLDER)
+        entries = Recorded(setting, self._root / FOLDER).entries() if stored else []
+        seconds = [entry.origin.seconds for job, entry in entries if job.startswith("train/")]
+        return {"trainings": len(seconds), "minutes": sum(seconds) / 60}
 
     def paper_rows(self) -> str:
         """The table of README: a line for each paper, does it reproduce?"""

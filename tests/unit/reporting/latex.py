@@ -19,7 +19,7 @@ COMMANDS = set(
     circ ast Vert vert nabla frac sqrt max min log exp mbox mathrm mathbf mathcal bar hat tilde left right quad ll gg
     subset setminus mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi
     varphi chi psi omega Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq
-    lfloor rfloor lceil rceil texteuro pounds textbullet textperthousand textcommabelow u r H v d c b S
+    lfloor rfloor lceil rceil texteuro pounds textbullet textperthousand S
     """.split()  # noqa: SIM905
 )
 

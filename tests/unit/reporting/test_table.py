@@ -198,7 +198,7 @@ CHOSEN |= {f"hp_{name}": {**CHOSEN["learning_rate"], "name": name} for name in (
         ("Müller $λ_k$", r"Müller $\lambda _k$"),
         ("$5 and 7%", r"\$5 and 7\%"),
         ("two\n  lines", "two lines"),
-        ("5 € ½ Việt ș\u200b\u202e℃", r"5 \texteuro{} 1/2 Vi\^{\d {e}}t \textcommabelow {s}$^{\circ}$C"),
+        ("5 € ñ\u200b\u202eł", r"5 \texteuro{} ñł"),
         ("漢字 ą", r"{\ifdefined\Umathchar 漢字\else ??\fi} {\ifdefined\Umathchar ą\else ?\fi}"),
         (r"cost_\$, gain_\$: $5 and $6", r"cost\_\$, gain\_\$: \$5 and \$6"),
     ],

@@ -68,6 +68,8 @@ _LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("�
 _LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
 
 
+_ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327\u0331")  # of OT1
+_LETTERS = "ßæÆœŒøØłŁı"  # that are no letter of ASCII with an accent
 # A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
 _UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
 
@@ -107,8 +109,9 @@ def _latex_character(character: str) -> str | None:
         return f"${_LATEX_MATH[character]}$"
     if unicodedata.category(character) in ("Cc", "Cf"):
         return ""
-    latin = character.isalpha() and ord(character) < 0x180  # pdfLaTeX reads these as UTF-8
-    return character if character.isascii() or latin else None
+    base, *marks = list(unicodedata.normalize("NFD", character))
+    latin = ord(character) < 0x180 and base.isascii() and _ACCENTS.issuperset(marks)  # LaTeX reads UTF-8
+    return character if latin or character in _LETTERS else None
 
 
 def latex_row(row: Row) -> str:
@@ -146,11 +149,6 @@ def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int
         first += width
 
 
-def height(tabular: str) -> int:
-    """How many lines a table has."""
-    return len(re.findall(r" \\\\$", tabular, re.M))
-
-
 def _as_wide_as_text(tabular: str) -> str:
     """Shrink what is wider than the text."""
     return rf"\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{{tabular}}}"
@@ -178,7 +176,7 @@ def latex_page(
     packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
-    floats = [[tabular] for tabular in tabulars] if sum(map(height, tabulars)) > PAGE else [tabulars]
+    floats = [[tabular] for tabular in tabulars] if "\n".join(tabulars).count("\\\\\n") > PAGE else [tabulars]
     for number, inside in enumerate(floats, start=1):
         part = f"{called}; part {number} of {len(floats)}" if floats[1:] else called
         text += [
