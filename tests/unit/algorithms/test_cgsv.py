@@ -62,3 +62,11 @@ def test_only_parameters_are_rewarded_and_buffers_are_those_of_the_trained_model
     V, state = step(*begin(vector(1, 2, 3, 4, 9, 8), {"parameters": 4}), ROUND_1, buffers)
     assert torch.equal(U, V) and torch.equal(plain["r"], state["r"])
     assert torch.equal(state["w"], torch.cat([plain["w"], buffers], dim=1))
+
+
+def test_absent_clients_keep_their_importance():
+    algorithm, state = begin()
+    two = told(-ROUND_1[:2], (0, 1), SAMPLES[:2], start=state["w"][:2])
+    after = algorithm.aggregate(state, two)[1]["r"]
+    close(after[2], 0.25, 0)
+    close(after.sum(), 1.0, 1e-12)
