@@ -22,8 +22,6 @@ from benchmarks.workloads import (  # noqa: E402
     gemm_flops,
 )
 
-from fairfl import models as fairfl_models  # noqa: E402
-
 TINY = MLP_B64.at(name="tiny", model={"name": "mlp", "hidden": [8]}, batch=5, clients=6, samples=12, per_round=3)
 
 
@@ -54,16 +52,6 @@ def test_steps_count_the_short_last_batch_and_every_epoch():
     assert (TINY.steps, TINY.at(epochs=2).steps, TINY.batches) == (3, 6, [5, 5, 2])
     assert MLP_FULL.batches == [600] and MLP_B64.batches == [64] * 9 + [24]
     assert FOCUS.layers == [(784, 200), (200, 10)] and LINEAR_B10.layers == [(784, 10)]
-
-
-@pytest.mark.parametrize("workload", (MLP_B64, CNN_B64, LINEAR_B10), ids=lambda w: w.name)
-def test_the_plain_models_are_fairfls(workload):
-    plain = models.build(workload.model, workload.shape, workload.classes)
-    theirs = fairfl_models.build(workload.model, workload.shape, workload.classes)
-    theirs.load_state_dict(dict(zip(theirs.state_dict(), plain.state_dict().values(), strict=True)))
-    inputs = torch.randn(3, *workload.shape)
-    torch.testing.assert_close(plain(inputs), theirs(inputs))
-    assert torch.equal(models.flat(plain), models.flat(models.build(workload.model, workload.shape, 10)))
 
 
 # -- the same work ---------------------------------------------------------------------------------

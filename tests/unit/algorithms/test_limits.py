@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.unit.algorithms.toy import SAMPLES, F, close, reports, step
+from tests.unit.algorithms.toy import F, close, reports, step
 from tests.unit.simulation.federations import simulation
 
 SIZE, UNIFORM = {"weighting": "size"}, {"weighting": "uniform"}
@@ -68,18 +68,15 @@ ENGINE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "given", "weighting"), FEDAVG)
-def test_fedavg(name, given, weighting):
+@pytest.mark.parametrize(
+    ("name", "given", "weighting", "losses"),
+    [*((*case, F) for case in FEDAVG), *((*case, torch.full_like(F, 1.3)) for case in EQUAL_LOSSES)],
+)
+def test_fedavg(name, given, weighting, losses):
     x, w, _ = step("fedavg", weighting=weighting)
-    found, weights, _ = step(name, **given)
+    found, weights, _ = step(name, reports(losses=losses), **given)
     close(found, x, 1e-9)
     close(weights, w, 1e-9)
-
-
-@pytest.mark.parametrize(("name", "given", "weighting"), EQUAL_LOSSES)
-def test_equal_losses_are_fedavg(name, given, weighting):
-    expected = SAMPLES / SAMPLES.sum() if weighting == "size" else torch.full_like(F, 1 / 3)
-    close(step(name, reports(losses=torch.full_like(F, 1.3)), **given)[1], expected, 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import torch
 
-from fairfl.algorithms.interface import Plan
+from fairfl.algorithms.interface import Aggregate, Plan
 from tests.unit.simulation.test_extension_points import register, simulation
 
 
@@ -22,3 +22,12 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     run = simulation("toy")
     run.run()
     assert run.communication.sent == 6 * 3 * 5
+
+
+def test_who_has_the_model_is_not_sent_it_again(monkeypatch):
+    """Two exchanges in a round, between which the server takes no step."""
+    hooks = {"exchanges_per_round": lambda self, federation: 2}
+    register(monkeypatch, "toy", aggregate=lambda self, state, reports: (Aggregate(), state), **hooks)
+    run = simulation("toy")
+    run.run()
+    assert run.communication.sent == 6 * 3 * (15 + 2 * 15)

@@ -52,18 +52,6 @@ def test_the_doubled_softmax_by_hand():
 # ---- next word
 
 
-def test_next_word_is_the_mean_over_the_positions_that_are_asked_for():
-    """Sentence 0: all of three; sentence 1: its first two; what the model says of padding is no matter."""
-    draw = torch.Generator().manual_seed(0)
-    outputs = torch.randn(2, 3, 4, generator=draw, dtype=torch.float64)
-    labels = torch.tensor([[1, 0, 3], [2, 2, -1]])
-    logs = outputs.log_softmax(-1)
-    expected = [-(logs[0, 0, 1] + logs[0, 1, 0] + logs[0, 2, 3]) / 3, -(logs[1, 0, 2] + logs[1, 1, 2]) / 2]
-    torch.testing.assert_close(LOSSES["next_word"].value(outputs, labels), torch.stack(expected))
-    outputs[1, 2] = torch.inf
-    torch.testing.assert_close(LOSSES["next_word"].value(outputs, labels), torch.stack(expected))
-
-
 def test_a_sentence_that_asks_for_nothing_is_worth_nothing_and_harms_nobody():
     outputs = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
     labels = torch.tensor([[1, 0, 3], [-1, -1, -1]])
