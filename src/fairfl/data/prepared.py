@@ -25,8 +25,6 @@ def load(
         DataError: the file is damaged, or lacks a tensor that is needed.
         OSError: it cannot be read.
     """
-    if path.exists() and not path.is_file():
-        raise DataError(f"{path}: not a file")
     try:
         with safe_open(str(path), framework=framework) as file:
             names = set(file.keys())

@@ -1,14 +1,13 @@
 """The file of a partition: which client has which row of the data, in which part. It is checked when it is read."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.result_files import ClientId
 from fairfl.runtime.tables import arrow, check_columns
 from fairfl.runtime.validation import from_text
 
@@ -91,11 +90,7 @@ def _clusters(path: Path, table: pa.Table, clients: int) -> list[int] | None:
     text = (table.schema.metadata or {}).get(b"clusters")
     if text is None:
         return None
-    try:
-        clusters: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        clusters = None
-    known = isinstance(clusters, list) and all(type(cluster) is int and cluster >= 0 for cluster in clusters)
-    if not known or len(clusters) != clients:
+    clusters = from_text(text, list[ClientId], f"{path}: clusters")
+    if len(clusters) != clients:
         raise _damaged(path, f"its clusters are not one whole number for each of {clients} clients")
     return clusters
