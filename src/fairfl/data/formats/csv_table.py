@@ -177,16 +177,20 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
 
 def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardize: bool) -> np.ndarray:
     """float32 [N, d]."""
-    numeric = [name for name in used if name not in categories]
-    values = _filled(table, numeric, _numbers(table, numeric))
-    rounded = _standardized(values) if standardize else _rounded(table, numeric, values, "give `standardize: true`")
-    columns = dict(zip(numeric, rounded.astype(np.float32).T, strict=True))
-    for name in categories:
-        codes, words = _distinct(table.cells[name].mask(table.absent[name]))
-        _check_many(table, name, len(words), "leave it out of the features")
-        indicators = np.where(codes[:, None] < 0, np.nan, np.eye(len(words))[codes])
-        columns[name] = _filled(table, [name] * len(words), indicators).astype(np.float32)
-    return np.column_stack([columns[name] for name in used])
+    columns: list[np.ndarray] = []
+    for name in used:
+        if name in categories:
+            codes, words = _distinct(table.cells[name].mask(table.absent[name]))
+            _check_many(table, name, len(words), "leave it out of the features")
+            places = range(len(words))
+            columns += [_filled(table, name, np.where(codes < 0, np.nan, codes == place)) for place in places]
+        else:
+            values = _filled(table, name, _numbers(table, name))
+            rounded = (
+                _standardized(values) if standardize else _rounded(table, name, values, "give `standardize: true`")
+            )
+            columns.append(rounded)
+    return np.column_stack(columns).astype(np.float32)
 
 
 def _labels(table: _Table, label: str) -> tuple[np.ndarray, list[str]]:
@@ -200,7 +204,7 @@ def _labels(table: _Table, label: str) -> tuple[np.ndarray, list[str]]:
 
 def _targets(table: _Table, label: str) -> np.ndarray:
     """Numbers to predict, float32 [N]."""
-    return _rounded(table, [label], _numbers(table, [label]), "subtract a constant from them in the file")[:, 0]
+    return _rounded(table, label, _numbers(table, label), "subtract a constant from them in the file")
 
 
 def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str) -> list[int]:
@@ -245,49 +249,46 @@ def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
         raise DataError(f"{table.path}: {name}: {words:,} classes in {samples:,} samples; {hint}")
 
 
-def _numbers(table: _Table, names: list[str]) -> np.ndarray:
-    """float64 [N, columns], NaN where a cell is missing."""
-    cells, absent = table.cells[names].to_numpy(), table.absent[names].to_numpy(bool)
-    right = np.array([bool(_NUMBER.fullmatch(cell)) for cell in cells.ravel()], bool).reshape(cells.shape) | absent
-    for row, place in np.argwhere(~right)[:1]:
+def _numbers(table: _Table, name: str) -> np.ndarray:
+    """float64 [N], NaN where a cell is missing."""
+    cells, absent = table.cells[name].to_numpy(), table.absent[name].to_numpy(bool)
+    right = np.array([bool(_NUMBER.fullmatch(cell)) for cell in cells])
+    for row in np.flatnonzero(~right & ~absent)[:1]:
         raise table.fault(
-            row, names[place],
+            row, name,
             "is no number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, name "
             "in `na_values` what means a missing cell",
         )  # fmt: skip
     values = np.where(absent, "nan", cells).astype(np.float64)
-    for row, place in np.argwhere(np.isinf(values))[:1]:
-        raise table.fault(row, names[place], "is no finite number")
+    for row in np.flatnonzero(np.isinf(values))[:1]:
+        raise table.fault(row, name, "is no finite number")
     return values
 
 
-def _filled(table: _Table, names: list[str], values: np.ndarray) -> np.ndarray:
-    """The same with the mean of its column for each NaN."""
+def _filled(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
+    """The values of a column with their mean for each NaN."""
     absent = np.isnan(values)
-    if absent.all(0).any():
-        raise DataError(f"{table.path}: {names[int(absent.all(0).argmax())]}: no sample has a value")
-    return np.where(absent, np.nanmean(values, 0), values) if absent.any() else values
+    if absent.all():
+        raise DataError(f"{table.path}: {name}: no sample has a value")
+    return np.where(absent, values[~absent].mean(), values)
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """float64 [N, d] with mean 0 and standard deviation 1; a constant column is 0.
+    """float64 [N] with mean 0 and standard deviation 1; a constant column is 0.
 
     The first sample is taken out before, so that no column is too far from 0.
     """
     shifted = values - values[0]
-    centred = shifted - shifted.mean(0)
-    spread = centred.std(0)
-    return centred / np.where(spread > 0, spread, 1)
+    centred = shifted - shifted.mean()
+    return centred / (centred.std() or 1.0)
 
 
-def _rounded(table: _Table, names: list[str], values: np.ndarray, hint: str) -> np.ndarray:
-    """float32 [N, d]. Raises DataError for cells that are too large, and where it makes many distinct cells one."""
-    for row, place in np.argwhere(np.abs(values) > np.finfo(np.float32).max)[:1]:
-        raise table.fault(row, names[place], f"is no finite float32; {hint}")
-    rounded, apart = values.astype(np.float32), _standardized(values).astype(np.float32)
-    for place in np.flatnonzero((rounded != values).any(0)):
-        left, before = (len(np.unique(column[:, place])) for column in (rounded, apart))
-        if left < 0.95 * before:  # a coincidence is none
-            what = f"{before:,} distinct cells are {left:,} in float32"
-            raise DataError(f"{table.path}: {names[place]}: {what}; {hint}")
+def _rounded(table: _Table, name: str, values: np.ndarray, hint: str) -> np.ndarray:
+    """float32 [N]. Raises DataError for cells that are too large, and if it makes many distinct cells one."""
+    for row in np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)[:1]:
+        raise table.fault(row, name, f"is no finite float32; {hint}")
+    rounded = values.astype(np.float32)
+    left, before = len(np.unique(rounded)), len(np.unique(_standardized(values).astype(np.float32)))
+    if left < 0.95 * before:  # a coincidence is none
+        raise DataError(f"{table.path}: {name}: {before:,} distinct cells are {left:,} in float32; {hint}")
     return rounded
