@@ -34,6 +34,7 @@ RETRY_DELAYS_S = (1.0, 3.0)
 _CHUNK = 1 << 20
 _REMOTE = ("http://", "https://")
 _AGENT = "fairfl/1 (research data fetcher)"
+_unreachable: set[str] = set()  # hosts that this process does not try again
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,6 @@ def find(
     folder: Path,
     mirrors: Sequence[str],
     offline: bool = False,
-    unreachable: set[str] | None = None,
 ) -> Copy:
     """A good copy in the local folder, copied there from a mirror or upstream if needed; what happens goes to stderr.
 
@@ -72,20 +72,18 @@ def find(
         folder: local folder; the file lies in ``<folder>/<data set>/<name>``.
         mirrors: local folders or http(s)/file addresses with the same layout, tried in order.
         offline: nothing but local folders and file addresses is asked.
-        unreachable: hosts that are not tried again; those found unreachable are added.
 
     Raises:
         SourceError: no source has a good copy, each with the reason, or the local folder cannot be written.
     """
-    unreachable = set() if unreachable is None else unreachable
     try:
-        return _Search(file, dataset, Path(folder), offline, unreachable).run(mirrors)
+        return _Search(file, dataset, Path(folder), offline).run(mirrors)
     except SourceError as error:
         if file.instead is None:
             raise
         _say(f"{dataset}: no usable copy of {file.name}; looking for {file.instead.name} instead")
         try:
-            return find(file.instead, dataset, folder, mirrors, offline, unreachable)
+            return find(file.instead, dataset, folder, mirrors, offline)
         except SourceError as other:
             raise SourceError(f"{error}. Instead of it: {other}") from other
 
@@ -99,10 +97,9 @@ def find_all(
         SourceError: for the first file that fails; other failing files are named at its end.
     """
     copies, errors = [], {}
-    unreachable: set[str] = set()
     for file in files:
         try:
-            copies.append(find(file, dataset, folder, mirrors, offline, unreachable))
+            copies.append(find(file, dataset, folder, mirrors, offline))
         except SourceError as error:
             if file.otherwise:
                 _say(f"{dataset}: goes without {file.name}: {file.otherwise}. The reason: {error}")
@@ -149,8 +146,8 @@ def _say(message: str) -> None:
 class _Search:
     """One file on its way through the sources."""
 
-    def __init__(self, file: RemoteFile, dataset: str, folder: Path, offline: bool, unreachable: set[str]) -> None:
-        self.file, self.dataset, self.offline, self.unreachable = file, dataset, offline, unreachable
+    def __init__(self, file: RemoteFile, dataset: str, folder: Path, offline: bool) -> None:
+        self.file, self.dataset, self.offline = file, dataset, offline
         self.relative = file.relative(dataset)
         self.target = folder / self.relative
         self.tried: list[str] = []
@@ -228,7 +225,7 @@ class _Search:
         if not location.startswith(_REMOTE):
             return _open_path(Path(location))
         host = urllib.parse.urlsplit(location).netloc
-        if host in self.unreachable:
+        if host in _unreachable:
             raise _Unusable("cannot be reached, as for the file before")
         request = urllib.request.Request(location, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"})
         try:
@@ -240,7 +237,7 @@ class _Search:
         except (OSError, http.client.HTTPException, ValueError) as error:
             if isinstance(getattr(error, "reason", error), TimeoutError | ConnectionResetError):
                 raise _Passing(f"no answer ({_reason(error)})") from error
-            self.unreachable.add(host)
+            _unreachable.add(host)
             raise _Unusable(f"cannot be reached ({_reason(error)})") from error
 
     def _set_aside(self, bad: Path, seen: Inspection) -> str:

@@ -26,6 +26,7 @@ def remote(urls=(), **changes):
 def no_waiting(monkeypatch):
     monkeypatch.setattr(download, "RETRY_DELAYS_S", (0.0, 0.0))
     monkeypatch.setattr(download, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(download, "_unreachable", set())
 
 
 @pytest.fixture
