@@ -140,13 +140,12 @@ def assemble(
     check_values(dataset, inputs)
     rows = len(inputs)
     tensors = {"inputs": np.ascontiguousarray(inputs), "labels": targets(dataset, classes, labels, inputs)}
-    groups = np.arange(rows) if groups is None else groups
-    tensors["groups"] = column(dataset, "groups", groups, rows, np.int64, None)
-    flags, ids = {"ambiguous": ambiguous, "official_test": official_test}, {"client": client, "domain": domain}
-    for dtype, highest, columns in ((np.uint8, 1, flags), (np.int64, None, ids)):
-        for name, values in columns.items():
-            if values is not None:
-                tensors[name] = column(dataset, name, values, rows, dtype, highest)
+    ids = {"groups": np.arange(rows) if groups is None else groups, "client": client, "domain": domain}
+    flags = {"ambiguous": ambiguous, "official_test": official_test}
+    for name, values in (ids | flags).items():
+        if values is not None:
+            dtype, highest = (np.uint8, 1) if name in flags else (np.int64, None)
+            tensors[name] = column(dataset, name, values, rows, dtype, highest)
     metadata = {
         "dataset": dataset,
         "classes": str(classes),
