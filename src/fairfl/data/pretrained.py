@@ -56,9 +56,6 @@ PUBLISHED_BERT = {
 
 FIRST = 101  # [CLS], the token that begins each text of its vocabulary
 
-# The hub moved models without an owner to their owners; caches know them under the name that was asked for.
-_OWNERS = {BERT: "google-bert"}
-
 
 def find(name: str, data_folder: Path | None = None) -> Path | None:
     """Folder of the model, or None if this machine does not have all of its FILES.
@@ -168,13 +165,15 @@ def _data_folder() -> Path:
 
 
 def _cached(name: str) -> Iterator[Path]:
-    """Folders of the newest snapshot in the cache of the hub, which keeps them by commit."""
-    names = [name, f"{_OWNERS[name]}/{name}"] if name in _OWNERS else [name]
-    for entry in (f"models--{full.replace('/', '--')}" for full in names):
-        newest = _hub_cache() / entry / "refs" / "main"
-        commit = newest.read_bytes()[:100].strip() if newest.is_file() else b""
-        if re.fullmatch(rb"[0-9a-f]+", commit):
-            yield _hub_cache() / entry / "snapshots" / commit.decode()
+    """Folders of the newest snapshot in the cache of the hub, which keeps them by commit.
+
+    The hub moved models without an owner to their owners; caches know them under the name that was asked for.
+    """
+    for full in (name, f"google-bert/{name}"):
+        entry = _hub_cache() / f"models--{full.replace('/', '--')}"
+        newest = entry / "refs" / "main"
+        if newest.is_file():
+            yield entry / "snapshots" / newest.read_text().strip()
 
 
 def _cache() -> str:
