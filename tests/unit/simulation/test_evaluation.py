@@ -99,3 +99,10 @@ def test_recall_agrees_with_scikit_learn(seed):
     y, p = np.random.default_rng(seed).integers(0, 5, (2, 40))
     hits = [[np.sum((y == p) & (y == c)) for c in range(6)]]  # class 5 never occurs
     assert recall(hits, [np.bincount(y, minlength=6)])[0] == pytest.approx(balanced_accuracy_score(y, p))
+
+
+def test_clients_without_samples_or_with_one_class():
+    nobody = Part(torch.zeros(0, 3).double(), torch.zeros(0).long(), torch.zeros(2).long())
+    assert client_losses(linear, LOSSES["cross_entropy"], torch.zeros(6).double(), nobody).isnan().all()
+    found = recall([[0, 0], [3, 0]], [[0, 0], [4, 0]])
+    assert np.isnan(found[0]) and found[1] == 0.75
