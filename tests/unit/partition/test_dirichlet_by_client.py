@@ -34,18 +34,6 @@ def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed
     assert dealt.remarks == dealt.changed == expected
 
 
-def test_alpha_is_per_class():
-    """Of Dir(a, ..., a) over C balanced classes, the variance of a share is (C - 1) / (C^2 (C a + 1))."""
-    labels, classes, alpha = np.arange(400_000) % 4, 4, 0.5
-    # So few of the samples are taken that no class runs out.
-    shares = np.concatenate(
-        [mixtures(labels, assign(labels, 400, alpha, seed).rows[:30])[:, :classes] / 1000 for seed in range(10)]
-    )
-    expected = (classes - 1) / (classes**2 * (classes * alpha + 1))
-    assert shares.var(0).mean() == pytest.approx(expected, rel=0.15)
-    np.testing.assert_allclose(shares.mean(0), 0.25, atol=0.05)
-
-
 def test_a_mixture_that_has_underflowed_is_drawn_for_the_classes_that_are_left():
     """Dir(1000, 3000) is nearly (1/4, 3/4), Dir(1e-5, 1e-5) nearly (1, 0) or (0, 1)."""
     q, left = np.array([1.0, 0.0, 0.0]), np.array([2, 90, 90])

@@ -52,18 +52,6 @@ def test_only_training_labels_change():
     assert assignment.remarks == [f"label noise: {wrong.sum()} of {train.sum()} training labels are wrong"]
 
 
-def test_the_noise_has_a_draw_of_its_own():
-    """Who owns what is as without noise; the seed decides the noise, with one partition for all runs too."""
-    clean = partition(spec(), tensors())[0]
-    assert "label" not in clean
-    drawn = [partition(noise(0.5, seed=seed, partition_seed=0), tensors())[0] for seed in (0, 0, 1)]
-    for name in ("row", "client", "part"):
-        np.testing.assert_array_equal(drawn[0][name], clean[name])
-    np.testing.assert_array_equal(drawn[0]["label"], drawn[1]["label"])
-    wrong = [own["row"][own["label"] != tensors()["labels"][own["row"]]] for own in drawn]
-    assert set(wrong[0]) != set(wrong[2])
-
-
 def test_statistics_count_the_labels_that_are_used():
     data = tensors()
     columns, assignment = partition(noise(1.0, clients=1), data)
