@@ -24,15 +24,7 @@ def test_rows_of_a_setting() -> None:
     assert [row.algorithm for row in table().rows_in("b")] == ["fedavg", "qffl"]
 
 
-def test_columns_of_an_algorithm() -> None:
-    one = table(columns_of={"fedavg": ["accuracy_mean"]})
-    assert (one.columns_for("fedavg", "a"), one.columns_for("qffl", "a")) == (
-        ["accuracy_mean"],
-        ["accuracy_mean", "hp_q"],
-    )
-
-
-def test_columns_of_a_setting() -> None:
+def test_columns_of_algorithms_and_settings() -> None:
     three = ["accuracy_mean", "hp_q", "loss_mean"]
     one = table(columns=three, columns_of={"fedavg": ["accuracy_mean", "loss_mean"]}, columns_in={"b": ["loss_mean"]})
     assert one.columns_for("fedavg", "a") == ["accuracy_mean", "loss_mean"]
@@ -57,40 +49,32 @@ def test_where_numbers_come_from(columns, origins, needs) -> None:
     assert (table(columns=columns).origins, table(columns=columns).needs) == (origins, needs)
 
 
+TWO, NONE = "layout: two numbers in the cell of", "a table needs rows, unless all of its columns"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rows": []}, "a table needs rows, unless all of its columns count"),
+        ({"rows": []}, f"{NONE} count"),
+        ({"rows": [], "columns": ["num_clients", "inference_seconds"]}, NONE),
         ({"settings": []}, "a table needs settings and columns"),
         ({"settings": ["a"]}, "row 1: setting 'b' is not one of the artifact's settings"),
         ({"columns_of": {"qfl": ["hp_q"]}}, "columns_of: no row has algorithm 'qfl'; did you mean 'qffl'"),
         ({"columns_of": {"qffl": ["hp_p"]}}, "columns_of.qffl: 'hp_p' is no column; did you mean 'hp_q'"),
-        (
-            {"layout": {"down": ["setting"], "across": ["row"]}},
-            "layout: two numbers in the cell of a, .*; 'metric' must run down or across",
-        ),
+        ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
+        ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),
+        ({"layout": {"down": ["setting"], "across": ["row"]}}, f"{TWO} a, .*; 'metric' must run down or across"),
+        ({"layout": {"down": ["metric"], "across": ["setting"]}}, f"{TWO} b, .*; 'row' must run down or across"),
         ({"layout": {"down": ["row"], "across": ["row"]}}, "'row' cannot run both down and across"),
         ({"layout": {"blocks": [["a"], ["c"]]}}, "layout.blocks: 'c' is no setting; known: a, b"),
         ({"layout": {"blocks": [["a"]]}}, "layout.blocks: 'b' is in none of them"),
         ({"layout": {"brackets": {"hp_q": "hp_p"}}}, "layout.brackets: 'hp_p' is no column; did you mean 'hp_q'"),
         ({"layout": "variants_by_settings"}, "layout"),
-        (
-            {"layout": {"down": ["setting", "metric"], "across": ["row"]}, "rows": [], "columns": ["num_clients"]},
-            "layout: there are no rows to stand alone on a side",
-        ),
-        (
-            {"layout": {"down": ["metric"], "across": ["setting"]}},
-            "layout: two numbers in the cell of b, .*; 'row' must run down or across",
-        ),
-        ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
-        ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),
-        (
-            {"rows": [], "columns": ["num_clients", "inference_seconds"]},
-            "a table needs rows, unless all of its columns",
-        ),
+        ({"rows": [], "columns": ["num_clients"], "layout": {"down": ["setting", "metric"], "across": ["row"]}},
+         "layout: there are no rows to stand alone on a side"),
         ({"rules": [2]}, r"rules: \[2\] for rows 0 to 1"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_printed_is_refused(given, message) -> None:
     with pytest.raises(ValidationError, match=message):
         table(**given)

@@ -1,6 +1,5 @@
 """The figure command around the plots: errors, options, footers, clean state."""
 
-import io
 import json
 import subprocess
 import sys
@@ -8,7 +7,6 @@ import warnings
 
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont
 
 from fairfl.experiments.workload import load_workload
@@ -134,13 +132,3 @@ def test_command_line_failure_is_one_line_and_leaves_no_file(spec, tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: papers/eagle.yaml: artifacts.figure4.plot: no plot 'nothing'")
     assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-
-
-def test_a_figure_is_laid_out_before_it_is_drawn_once_for_each_file(monkeypatch) -> None:
-    figure, drawn, draw = style.canvas(2, 2), [], Figure.draw
-    figure.subplots()
-    monkeypatch.setattr(Figure, "draw", lambda self, renderer: drawn.append(self) or draw(self, renderer))
-    margins.lay_out(figure, margins.footer(figure, ["From here."]))
-    for kind in ("pdf", "png"):
-        figure.savefig(io.BytesIO(), format=kind)
-    assert len(drawn) == 2 + 2

@@ -11,10 +11,11 @@ from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.facts import Facts
 from fairfl.reporting.tables.markup import latex_page, latex_table
 from fairfl.reporting.tables.table import table
-from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
-from tests.unit.reporting.test_table import TEX
+from tests.unit.reporting.latex import COMPILER, compiled, complaints
+from tests.unit.reporting.test_table import EXPECTED
 
 ROOT = Path(__file__).parents[3]
+TEX = (EXPECTED / "table1.tex").read_text()
 FACTS = Facts(scale="quick", settings={})
 
 
@@ -35,35 +36,10 @@ TABLES = [name for name, (_, _, artifact) in workload().known.items() if artifac
 MADE = sorted(ROOT.glob("results/quick/*/*.tex"))
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_is_sound(name):
-    assert list(faults(written(name))) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("\\midrule\nAFL", "\\midrule\nAFL & x", "4 cells in 3 columns"),
-        (r"\textbf{0.62}", r"\textbf{0.62", "braces"),
-        (r"\_k \& 50\%", r"_k \& 50\%", "outside of math"),
-        (r"50\%", "50%", "outside of math"),
-        (r"$\alpha = 0.1$", r"$\alpha = 0.1", "lone dollar"),
-        (r"\bottomrule", r"\botomrule", "commands ['botomrule']"),
-        (r"\end{table}", "", "never ends"),
-        (r"$\pm$", "±", "characters ['±']"),
-        ("{lrr}", "{lrX}", "columns that are not"),
-        (r"\midrule", r"\cmidrule(lr){2-4}", "below columns 2 to 4 of 3"),
-    ],
-)
-def test_what_would_not_compile_is_seen(old, new, says):
-    assert old in TEX
-    assert any(says in fault for fault in faults(TEX.replace(old, new, 1)))
-
-
 def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
     tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], [["FedAvg", "1" * 150]], set(), "lr")
     text = latex_page("eagle", "table1.side_by_side", workload().known["eagle_table1"][2], FACTS, [tabular], "")
-    assert list(faults(text)) == [] and r"\usepackage{booktabs, graphicx}" in text
+    assert r"\usepackage{booktabs, graphicx}" in text
     assert r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}" in text
 
 
@@ -71,7 +47,6 @@ def test_what_no_page_holds_is_several_floats() -> None:
     lines = [["FedAvg", "1"]] * 30
     tabulars = [latex_table(["Algorithm"], [[(name, 1)]], lines, set(), "lr") for name in ("mean", "variance")]
     text = latex_page("eagle", "table1.side_by_side", workload().known["eagle_table1"][2], FACTS, tabulars, "A note.")
-    assert list(faults(text)) == []
     assert text.count(r"\begin{table}") == 2 and text.count("A note.") == 1 and "part 2 of 2" in text
     assert r"\label{tab:eagle-table1-side-by-side}" in text and r"\label{tab:eagle-table1-side-by-side-2}" in text
     short = latex_page("eagle", "t", workload().known["eagle_table1"][2], FACTS, [tabulars[0]], "A note.")

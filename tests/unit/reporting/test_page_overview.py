@@ -64,12 +64,7 @@ def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
 
 def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     shown = views(
-        {
-            "difference": "-90",
-            "tolerance": "0.05",
-            "seed_std": "",
-            "metric": "unknown",
-        },  # the tolerance is rounding alone
+        {"difference": "-90", "tolerance": "0.05", "seed_std": "", "metric": "unknown"},  # rounding alone
         {"difference": "3", "reported": "47"},
         {"difference": "-10"},
         {"difference": "-10", "artifact": "demo_table1", "contradiction": ""},  # the same number, printed again

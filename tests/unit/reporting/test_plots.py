@@ -1,6 +1,7 @@
 """Every plot, drawn from small generated results: the CSV says what was put in, the files are valid and stable."""
 
 import io
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -34,93 +35,36 @@ SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
 VECTORS = {"a": [3.0, 0.0], "b": [-1.06, 1.06], "c": [-0.57, -0.82]}
 
 
-def hyperparameters(row):
-    return ",".join(f"{key}={value}" for key, value in sorted(row["hyperparameters"].items()))
-
-
-def samples(rng):
-    """Three clients with 40 samples each, two classes, ever less separable, the last one rotated."""
-    features, labels = [], []
-    for client, distance in enumerate((2.0, 1.0, 0.5)):
-        label = np.arange(40) % 2
-        own = rng.normal(size=(40, 2)) + distance * (2 * label - 1)[:, None]
-        angle = np.pi / 4 if client == 2 else 0.0
-        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        features.append(own @ turn.T)
-        labels.append(label)
-    return np.concatenate(features).astype(np.float32), np.concatenate(labels)
-
-
-def descend(features, labels, client, weights, seed):
-    """Path [rounds, 3] of gradient descent on a weighted mean of the clients' logistic losses."""
-    rng = np.random.default_rng(seed)
-    theta, path = rng.normal(scale=0.3, size=3), []
-    inputs = np.c_[features, np.ones(len(features))]
-    sign = 2.0 * labels - 1
-    importance = np.asarray(weights)[client] / 40
-    for _ in range(ROUNDS):
-        path.append(theta)
-        slope = -sign / (1 + np.exp(sign * (inputs @ theta)))
-        theta = theta - 0.5 * (importance * slope) @ inputs
-    return np.array(path)
-
-
-WEIGHTS = {"afl": (0, 0.2, 0.8), "qffl": (0.05, 0.25, 0.7), "eagle": (0.5, 0.3, 0.2), "fedavg": (1 / 3, 1 / 3, 1 / 3)}
-
-
-def round_lines(features, labels, client, row, seed, path):
-    sign = 2.0 * labels - 1
-    inputs = np.c_[features, np.ones(len(features))]
-    for at, theta in enumerate(path):
-        losses = np.logaddexp(0, -sign * (inputs @ theta))
-        for k, floor in enumerate((0.05, 0.3, 0.55)):
-            loss = losses[client == k].mean()
-            yield (SETTING, row["algorithm"], hyperparameters(row), seed, at, k, loss, loss - floor)
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Files of a finished toy setting, and of a second one that only has local optima."""
-    folder = tmp_path_factory.mktemp("results")
-    features, labels = samples(np.random.default_rng(0))
-    client = np.repeat(np.arange(CLIENTS), 40)
-    part = np.tile(np.repeat([0, 1, 2], [24, 8, 8]), CLIENTS)
-    save_file({"inputs": features, "labels": labels}, folder / "data.safetensors")
-    order = np.random.default_rng(1).permutation(len(labels))
-    pd.DataFrame({"row": order, "client": client[order], "part": part[order]}).to_parquet(folder / "deal.parquet")
+    """Files of a toy setting, drawn at random: three clients, two classes, four rows with paths of three parameters."""
+    folder, rng = tmp_path_factory.mktemp("results"), np.random.default_rng(0)
+    client, part = np.repeat(np.arange(CLIENTS), 40), np.tile(np.repeat([0, 1, 2], [24, 8, 8]), CLIENTS)
+    tensors = {"inputs": rng.normal(size=(120, 2)).astype(np.float32), "labels": np.arange(120) % 2}
+    save_file(tensors, folder / "data.safetensors")
+    pd.DataFrame({"row": np.arange(120), "client": client, "part": part}).to_parquet(folder / "deal.parquet")
     rounds, tidy, models = [], [], {}
     for row in ROWS:
-        for seed in SEEDS:
-            path = descend(features, labels, client, WEIGHTS[row["algorithm"]], seed)
-            lines = list(round_lines(features, labels, client, row, seed, path))
-            rounds += lines
-            run = f"{SETTING}/{row['algorithm']}/{hyperparameters(row) or 'default'}/seed{seed}"
-            for *_, at, k, loss, gap in lines:
-                if at == ROUNDS - 1:
-                    common = (SETTING, row["algorithm"], hyperparameters(row), seed)
-                    tail = ("nats", "blobs", ROUNDS, run, "f" * 16)
-                    tidy += [(*common, f"loss_client_{k}", loss, *tail), (*common, f"gap_client_{k}", gap, *tail)]
-            if seed == SEEDS[0]:
-                models[run] = str(folder / f"{row['algorithm']}.safetensors")
-                tensors = {"theta": path[-1], "path": path, "path_rounds": np.arange(ROUNDS)}
-                save_file({k: v.astype(np.float32 if v.dtype.kind == "f" else np.int64) for k, v in tensors.items()},
-                          models[run])  # fmt: skip
-    for setting, low, high in ((SETTING, 0.1, 1.4), ("near_iid", 0.6, 0.8)):
-        for seed in SEEDS:
-            for metric, value in (("local_loss_min", low), ("local_loss_max", high)):
-                value += seed / 1000
-                line = (setting, "local_only", "", seed, metric, value, "nats", "blobs", 0, f"{setting}/l/seed{seed}")
-                tidy.append((*line, "f" * 16))
+        hyper = ",".join(f"{key}={value}" for key, value in row["hyperparameters"].items())
+        run = f"{SETTING}/{row['algorithm']}/{hyper or 'default'}/seed"
+        path = {"theta": rng.normal(size=3), "path": rng.normal(size=(ROUNDS, 3)).cumsum(0)}
+        path = {name: values.astype(np.float32) for name, values in path.items()} | {"path_rounds": np.arange(ROUNDS)}
+        models[f"{run}{SEEDS[0]}"] = str(folder / f"{row['algorithm']}.safetensors")
+        save_file(path, models[f"{run}{SEEDS[0]}"])
+        for seed, k in product(SEEDS, range(CLIENTS)):
+            names = (SETTING, row["algorithm"], hyper, seed)
+            rounds += [(*names, at, k, loss, loss - k / 10) for at, loss in enumerate(rng.random(ROUNDS))]
+            for metric, value in (("loss", rng.random()), ("gap", rng.random())):
+                tail = ("nats", "blobs", ROUNDS, f"{run}{seed}", "f")
+                tidy.append((*names, f"{metric}_client_{k}", value, *tail))
+    for setting, seed, end in product((SETTING, "near_iid"), SEEDS, ("min", "max")):
+        tail = ("nats", "blobs", 0, f"{setting}/l/seed{seed}", "f")
+        tidy.append((setting, "local_only", "", seed, f"local_loss_{end}", rng.random(), *tail))
     pd.DataFrame(tidy, columns=demo.TIDY.strip().split(",")).to_csv(folder / "tidy.csv", index=False)
     columns = [*ARM, "round", "client", "loss_train", "gap_validation"]
     pd.DataFrame(rounds, columns=columns).to_parquet(folder / "rounds.parquet")
-    return {
-        "tidy": {SETTING: str(folder / "tidy.csv")},
-        "rounds": {SETTING: str(folder / "rounds.parquet")},
-        "data": {SETTING: str(folder / "data.safetensors")},
-        "partition": {SETTING: str(folder / "deal.parquet")},
-        "model": models,
-    }
+    files = {"tidy": "tidy.csv", "rounds": "rounds.parquet", "data": "data.safetensors", "partition": "deal.parquet"}
+    return {kind: {SETTING: str(folder / name)} for kind, name in files.items()} | {"model": models}
 
 
 def spec_of(results, plot, options=None, rows=ROWS):

@@ -48,13 +48,6 @@ def meeting(root) -> set[tuple[str, str]]:
     return {pair for algorithms in shown if len(algorithms) <= 12 for pair in combinations(sorted(algorithms), 2)}
 
 
-def test_distances_are_those_of_the_colour_space() -> None:
-    assert distance("#000000", "#ffffff") == pytest.approx(100, abs=0.1)
-    assert cielab("#ff0000", "normal") == pytest.approx([53.2, 80.1, 67.2], abs=0.2)
-    red, green = "#c03020", "#607010"  # which those without red cones confuse
-    assert distance(red, green) > 60 and distance(red, green, "protan") < 25
-
-
 def test_what_meets_in_a_figure_differs_in_colour_to_all_eyes(meeting) -> None:
     looks = style.algorithm_looks()
     assert len(meeting) > 50
