@@ -22,28 +22,25 @@ def shares(found: Count) -> dict[str, int]:
 
 def status_svg(counts: Mapping[str, Count]) -> str:
     """One bar a paper, from its name as it is to stand there; equal counts give equal text."""
-    import matplotlib.patches  # here: the page needs only `shares`
+    import matplotlib  # here: the page needs only `shares`
     from matplotlib.figure import Figure
 
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))
-    names = list(reversed(list(counts)))  # bars are drawn from below
-    for place, name in enumerate(names):
-        found = counts[name]
-        left, whole = 0.0, max(1, found.published)
-        for word, many in shares(found).items():
-            ink = "white" if word == "agree" else "black"
-            axes.barh(place, 100 * many / whole, left=left, color=COLOURS[word], height=0.7)
-            if many >= 0.06 * whole:
-                axes.text(left + 50 * many / whole, place, f"{many:,}", ha="center", va="center", fontsize=9, color=ink)
-            left += 100 * many / whole
-    axes.set_yticks(range(len(counts)), names)
+    left = [0.0] * len(counts)
+    for word, colour in COLOURS.items():
+        many = [shares(found)[word] for found in counts.values()]
+        widths = [100 * number / max(1, found.published) for number, found in zip(many, counts.values(), strict=True)]
+        bars = axes.barh(list(counts), widths, left=left, color=colour, height=0.7, label=word)
+        texts = [f"{number:,}" if width >= 6 else "" for number, width in zip(many, widths, strict=True)]
+        axes.bar_label(bars, texts, label_type="center", fontsize=9, color="white" if word == "agree" else "black")
+        left = [before + width for before, width in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
     axes.set(xlim=(0, 100), xlabel="published numbers, percent")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
-    handles = [matplotlib.patches.Patch(color=colour, label=word) for word, colour in COLOURS.items()]
-    figure.legend(handles=handles, loc="lower center", ncols=len(COLOURS), frameon=False, fontsize=9)
+    figure.legend(loc="lower center", ncols=len(COLOURS), frameon=False, fontsize=9)
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "fairfl", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
