@@ -273,8 +273,6 @@ def render(
     return environment.get_template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
-        papers_printed=sum(paper["spec"].sources == "quoted" for paper in papers),
-        own=all(paper["spec"].sources == "own" for paper in papers),
         own_claims=claims_counted(of_own.claims),
         made=made | {"arithmetic": describe_numerics(made["arithmetic_of"].values())},
         cards=printed.cards(),
@@ -288,11 +286,9 @@ def render(
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
         headlines={"styles": dict(zip(COLOURS, STYLES, strict=True)), "lines": told, "recorded": bool(printed.full)},
-        surprises=[claim for claim in summaries.claims if claim.status_in_paper != claim.expected_in_paper],
         verdicts=VERDICTS,
         signs=SIGNS,
         status=STATUS,
         data=embedded(details.data()),
         copies=embedded(copies),
-        downloads=["comparison.csv", "claims.csv", "ranking.csv"],
     )
