@@ -128,7 +128,11 @@ def test_rule_has(name):
 def test_rule_keeps_its_input_and_modifiers_where_they_are_replaced():
     source = inspect.getsource(Rule)
     assert "self._input = InputFiles()" in source and "self.input_modifier = " in source
-    assert "self.output_modifier = " in source and hasattr(iocontainers.Namedlist, "_allitems")
+    assert (
+        "self.output_modifier = " in source
+        and "self.norun = " in source
+        and hasattr(iocontainers.Namedlist, "_allitems")
+    )
 
 
 def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
@@ -137,6 +141,27 @@ def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
     assert "f.is_ancient and await f.exists()" in source  # what a job that need not run is told apart by
     assert "needrun_jobs" in dir(DAG) and "self._len" in inspect.getsource(DAG.__len__)  # of these jobs
     assert "self._len = len(self._finished | self._needrun)" in inspect.getsource(DAG)
+
+
+def test_snakemake_looks_only_at_jobs_that_run_and_at_what_they_read(graph):
+    table, above = graph.wanted("eagle_table1")[0], graph.job(graph.wanted("eagle_table1")[0]).inputs[0]
+    runs = {above}
+    rerun = SimpleNamespace(
+        verdict=lambda name: SimpleNamespace(reason="edited" * (name in runs)),
+        nearest=lambda name: [before for before in graph.job(name).inputs if before in runs],
+    )
+    session = SimpleNamespace(is_main_process=True, scheduling_settings=None)
+    decision = snakemake.Decision(session, graph, rerun)
+    everything = decision.of_target(None, "eagle_table1")["wanted"]
+    session.scheduling_settings = SchedulingSettings()
+    assert decision.of_target(None, "eagle_table1") == {"wanted": [graph.job(above).outputs[0]]}
+    runs.clear()
+    assert decision.of_target(None, "eagle_table1") == {"wanted": everything[:1]}  # Snakemake runs what reads nothing
+    wildcards = {"paper": "eagle", "artifact": "table1"}
+    assert decision.inputs(wildcards, "table") == {}
+    decision._forced_by_user = True
+    assert decision.of_target(None, "eagle_table1") == {"wanted": everything}
+    assert decision.inputs(wildcards, "table").keys() == graph.job(table).reads.keys()
 
 
 def test_patterns_keep_their_constraints(graph):

@@ -8,9 +8,12 @@ other is seen while it runs (fairfl.runtime.watch).
 """
 
 import ast
+import contextlib
 import hashlib
+import json
 import os
 import re
+import sys
 from functools import cache
 from importlib.util import decode_source
 from pathlib import Path
@@ -20,6 +23,7 @@ import grimp
 from grimp.adaptors.modulefinder import ModuleFinder
 from grimp.application.config import settings
 
+from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.hooks import place_of
 from fairfl.runtime.sealed import read_bytes
@@ -32,6 +36,10 @@ PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
 READERS = {f"{PLUMBING}{name}" for name in ("differences", "generators", "json_text", "result_files", "tables")}
 
+MEMORY = Path("results/.code_hashes.json")
+_used: dict[
+    str, list[Any]
+] = {}  # of this plan: files of a module, hashed -> hash of what counts in them, reads_programs
 _BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
 
 
@@ -130,33 +138,58 @@ def _imported(module: str) -> set[str]:
 
 
 @cache
-def _text(module: str, whole: bool) -> str:
-    return normal_form(decode_source(_source(module)), whole, job=_is_job(module))
-
-
-@cache
 def _source(module: str) -> bytes:
     return read_bytes(_path(module))
 
 
-@cache
 def _reads_programs(module: str) -> bool:
-    return reads_programs(_text(module, False))
+    return _hashed(module, False)[1]
 
 
-@cache
 def module_hash(module: str, whole: bool) -> str:
     """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
 
     `page.html.j2` goes with `page.py`. Raises FairflError if a file that it names is missing.
     """
-    path = _path(module)
-    digest = hashlib.sha256(_text(module, whole).encode())
-    named = files_named(path, _source(module))
+    return _hashed(module, whole)[0]
+
+
+@cache
+def _hashed(module: str, whole: bool) -> tuple[str, bool]:
+    """Hash of a module, and whether it may read programs; computed once for each content of its files."""
+    path, source = _path(module), _source(module)
     beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
-    for file in [*beside, *named]:
-        digest.update(file.name.encode() + read_bytes(file))
-    return digest.hexdigest()[:16]
+    files = b"".join(file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)])
+    options = f"{whole} {_is_job(module)} {sys.version_info[:2]} {len(source)} ".encode()
+    key = hashlib.sha256(_form() + options + source + files).hexdigest()
+    if key not in _used:
+        _used[key] = _seen().get(key) or _computed(module, source, whole, files)
+    return _used[key][0], _used[key][1]
+
+
+def _computed(module: str, source: bytes, whole: bool, files: bytes) -> list[Any]:
+    text = normal_form(decode_source(source), whole, job=_is_job(module))
+    return [hashlib.sha256(text.encode() + files).hexdigest()[:16], reads_programs(text)]
+
+
+@cache
+def _form() -> bytes:
+    return Path(normal_form.__code__.co_filename).read_bytes()
+
+
+@cache
+def _seen() -> dict[str, list[Any]]:
+    try:
+        return dict(json.loads(MEMORY.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def save() -> None:
+    """Keep the hashes for the next plan; where nothing can be written that one computes them again."""
+    if _used.keys() != _seen().keys() and MEMORY.parent.is_dir():
+        with contextlib.suppress(OSError):
+            atomic.write_text(MEMORY, json.dumps(_used))
 
 
 def files_named(path: Path, source: bytes) -> list[Path]:

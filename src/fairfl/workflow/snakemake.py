@@ -6,6 +6,7 @@ is missing. So, once, before Snakemake builds its DAG, jobs that must run are fo
 files among the targets; the files that others read are `ancient`, and profiles switch off the rest.
 """
 
+import functools
 import gc
 import logging
 import os
@@ -25,7 +26,7 @@ from fairfl.experiments.references import left_out
 from fairfl.experiments.strict import load
 from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow import queue
+from fairfl.workflow import code_hash, queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
 
@@ -196,10 +197,11 @@ class Decision:
     def take_effect(self) -> None:
         """Replace the rules' inputs by `inputs`, and let `before_dag` run once, before Snakemake builds its DAG."""
         for rule in self.workflow.rules:
-            if rule.output and rule.name != RESTORE:
+            asks = self.of_target if rule.norun else self.inputs if rule.output and rule.name != RESTORE else None
+            if asks:
                 rule._input = InputFiles()  # what was parsed; `set_input` would add to it
-                rule.input_modifier = rule.output_modifier  # None for a rule that had no inputs, where one is needed
-                rule.set_input(unpack(lambda wildcards, rule=rule.name: self.inputs(wildcards, rule)))
+                rule.input_modifier = rule.input_modifier or rule.output_modifier  # a rule without inputs has none
+                rule.set_input(unpack(functools.partial(asks, rule=rule.name)))
         build = self.workflow._prepare_dag
 
         def prepare_dag(*arguments: Any, **options: Any) -> None:
@@ -209,6 +211,15 @@ class Decision:
         # Every command (run, dry-run, summary, rule graph) builds the DAG here, after it has read all its options.
         self.workflow._prepare_dag = prepare_dag
 
+    def of_target(self, wildcards: Any, rule: str) -> dict[str, Any]:
+        """Files that Snakemake is to make for a rule that only names what it wants: all of them, or those that run."""
+        jobs = self.graph.wanted(rule)
+        if not self._prunes:
+            return {"wanted": [path for name in jobs for path in self.graph.job(name).outputs]}
+        run = [name for job in jobs for name in ([job] if self.rerun.verdict(job).reason else self.rerun.nearest(job))]
+        # Without any input it would always be run.
+        return {"wanted": [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]}
+
     def inputs(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to wait for, or to look at, before a job of this rule."""
         job = self.graph.job(_name(self.graph, rule, wildcards))
@@ -217,10 +228,20 @@ class Decision:
         if self.rerun.verdict(job.name).reason:
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
             return job.reads | {"above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]}
+        if self._prunes:
+            return {}
         if self._forced_by_user:
             return {name: ancient(paths) for name, paths in job.reads.items()}
         # Snakemake runs what reads a lost file when that is made again, though it be the same.
         return {name: ancient(_existing(paths)) for name, paths in job.reads.items()}
+
+    @property
+    def _prunes(self) -> bool:
+        """True if jobs are about to run, those that must: what is up to date need not be looked at.
+
+        A list or a drawing of the DAG has all jobs, and what the user forces may be any.
+        """
+        return bool(self.workflow.scheduling_settings) and not self._forced_by_user
 
     def before_dag(self) -> None:
         """Force the jobs that must run, as `--forcerun` does. On the nodes of a cluster nothing is decided."""
@@ -248,6 +269,7 @@ class Decision:
             check_places(running)
             check_device(self.workflow, self.graph, running)
             self.rerun.intact.save()
+            code_hash.save()
         except FairflError as error:
             raise WorkflowError(blamed(self.workflow, str(error))) from None
         return jobs

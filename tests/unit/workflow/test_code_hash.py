@@ -15,16 +15,16 @@ MODELS = ("fairfl.models.mlp", "fairfl.algorithms.eagle", "fairfl.modifiers.dp")
 def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
     (tmp_path / "page.py").write_text("x = 1")
     monkeypatch.setattr(code_hash, "_path", lambda module: tmp_path / "page.py")
-    alone = code_hash.module_hash.__wrapped__("page", False)
+    alone = code_hash._hashed.__wrapped__("page", False)[0]
     (tmp_path / "page.html.j2").write_text("<p>")
-    with_file = code_hash.module_hash.__wrapped__("page", False)
+    with_file = code_hash._hashed.__wrapped__("page", False)[0]
     (tmp_path / "page_numbers.py").write_text("another module")
-    assert alone != with_file == code_hash.module_hash.__wrapped__("page", False)
+    assert alone != with_file == code_hash._hashed.__wrapped__("page", False)[0]
     (tmp_path / "page.js").write_text("// ")
-    assert with_file != code_hash.module_hash.__wrapped__("page", False)
+    assert with_file != code_hash._hashed.__wrapped__("page", False)[0]
     (tmp_path / "page.js").unlink()
     (tmp_path / "page.html.j2").write_text("<b>")
-    assert with_file != code_hash.module_hash.__wrapped__("page", False)
+    assert with_file != code_hash._hashed.__wrapped__("page", False)[0]
 
 
 def test_plumbing_does_not_count():
@@ -103,7 +103,7 @@ def test_the_files_that_a_module_names_count(monkeypatch, tmp_path):
     hashes = set()
     for text in ("1", "2"):
         (tmp_path / "rules.json").write_text(text)
-        hashes.add(code_hash.module_hash.__wrapped__("fairfl.simulation.mine", True))
+        hashes.add(code_hash._hashed.__wrapped__("fairfl.simulation.mine", True)[0])
     assert len(hashes) == 2
     for text, why in {
         "READS = ('a/b',)": "'a/b' is no file beside it",
@@ -111,3 +111,25 @@ def test_the_files_that_a_module_names_count(monkeypatch, tmp_path):
     }.items():
         with pytest.raises(FairflError, match=why):
             code_hash.files_named(tmp_path / "mine.py", text.encode())
+
+
+def test_hashes_are_kept_by_content_for_the_next_plan(monkeypatch, tmp_path):
+    monkeypatch.setattr(code_hash, "MEMORY", tmp_path / "hashes.json")
+    hashed = code_hash._hashed.__wrapped__
+    try:
+        monkeypatch.setattr(code_hash, "_used", {})
+        code_hash._seen.cache_clear()
+        first = hashed("fairfl.algorithms.fedavg", False)
+        code_hash.save()
+        monkeypatch.setattr(code_hash, "_used", {})
+        code_hash._seen.cache_clear()
+        with monkeypatch.context() as without:
+            without.setattr(code_hash, "normal_form", None)
+            assert hashed("fairfl.algorithms.fedavg", False) == first
+            with pytest.raises(TypeError):
+                hashed("fairfl.algorithms.fedavg", True)
+        (tmp_path / "hashes.json").write_text("[1")
+        code_hash._seen.cache_clear()
+        assert hashed("fairfl.algorithms.fedavg", False) == first
+    finally:
+        code_hash._seen.cache_clear()
