@@ -1,4 +1,4 @@
-"""What many clients cost: python -m benchmarks.clients writes results/clients.json and prints its table.
+"""What many clients cost: python -m benchmarks.clients writes results/clients.json and .svg, and prints its table.
 
 10^3 to 10^6 clients with 6 samples of 60 numbers, 4 to train on, of which 10 train a linear model in each round. Each
 number of clients is a process of its own with one thread, and the rounds of all take turns. Times are those of the CPU.
@@ -6,6 +6,7 @@ number of clients is a process of its own with one thread, and the rounds of all
 
 import argparse
 import datetime
+import io
 import json
 import multiprocessing
 import os
@@ -19,7 +20,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
@@ -33,6 +37,8 @@ from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.training_spec import TrainingSpec
 
 RESULTS = Path(__file__).parent / "results" / "clients.json"
+PICTURE = Path(__file__).parents[1] / "docs" / "clients.svg"
+DRAWN = {"deal_s": "deal", "evaluation_s": "evaluate all", "store_s": "store", "read_s": "read", "round_s": "a round"}
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 SAMPLES, NUMBERS, CLASSES, PER_ROUND = 6, 60, 10, 10
 TURNS, ROUNDS = 40, 25  # rounds of a turn
@@ -157,15 +163,33 @@ def measured(counts: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
+def draw(rows: list[dict[str, Any]]) -> bytes:
+    """Seconds and memory by number of clients, as SVG."""
+    frame = pd.DataFrame(rows).assign(round_s=lambda frame: frame["round_ms"] / 1000).set_index("clients")
+    with matplotlib.rc_context({"svg.hashsalt": "fairfl", "font.size": 8}):
+        figure, (seconds, memory) = plt.subplots(1, 2, figsize=(7, 2.6), layout="constrained")
+        frame[list(DRAWN)].rename(columns=DRAWN).plot(
+            ax=seconds, marker="o", loglog=True, ylabel="seconds of CPU", ylim=(5e-4, 1e3)
+        )
+        seconds.legend(ncols=3, loc="upper left")
+        frame["peak_with_evaluation_mib"].plot(ax=memory, marker="o", loglog=True, ylabel="peak memory, MiB", color="k")
+        made = io.BytesIO()
+        figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+    return made.getvalue()
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--clients", type=int, nargs="+", default=COUNTS, help="numbers of clients")
     parser.add_argument("--out", type=Path, default=RESULTS, help="results (.json)")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="plot of them (.svg)")
     args = parser.parse_args(argv)
     rows = [{name: float(f"{value:.4g}") for name, value in row.items()} for row in measured(list(args.clients))]
     machine = {"processor": cpu_name(), "torch": torch.__version__, "python": platform.python_version()}
     found = {"date": datetime.date.today().isoformat(), **machine, "numbers": NUMBERS, "samples": SAMPLES, "rows": rows}
     atomic.write_text(args.out, json.dumps(found, indent=1) + "\n")
+    atomic.write_bytes(args.picture, draw(rows))
     for row in rows:
         print(json.dumps(row), file=sys.stdout)
 
