@@ -160,8 +160,8 @@ def _hashed(module: str, whole: bool) -> tuple[str, bool]:
     path, source = _path(module), _source(module)
     beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
     files = b"".join(file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)])
-    options = f"{whole} {_is_job(module)} {sys.version_info[:2]} {len(source)} ".encode()
-    key = hashlib.sha256(_form() + options + source + files).hexdigest()
+    options = (whole, _is_job(module), sys.version_info[:2], len(source))
+    key = hashlib.sha256(_form() + repr(options).encode() + source + files).hexdigest()
     if key not in _used:
         _used[key] = _seen().get(key) or _computed(module, source, whole, files)
     return _used[key][0], _used[key][1]

@@ -228,12 +228,7 @@ class Decision:
         if self.rerun.verdict(job.name).reason:
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
             return job.reads | {"above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]}
-        if self._prunes:
-            return {}
-        if self._forced_by_user:
-            return {name: ancient(paths) for name, paths in job.reads.items()}
-        # Snakemake runs what reads a lost file when that is made again, though it be the same.
-        return {name: ancient(_existing(paths)) for name, paths in job.reads.items()}
+        return {} if self._prunes else {name: ancient(paths) for name, paths in job.reads.items()}
 
     @property
     def _prunes(self) -> bool:
@@ -312,10 +307,6 @@ def _jobs(graph: Graph, target: str) -> list[str]:
         return jobs if all(map(graph.job, jobs)) else []
     except (KeyError, ValueError):
         return []
-
-
-def _existing(paths: list[str] | str) -> list[str]:
-    return [path for path in ([paths] if isinstance(paths, str) else paths) if os.path.exists(path)]
 
 
 def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
