@@ -61,8 +61,6 @@ MISSPELT = {
     "client_update": "'configure_clients'",
     "initialize_state": "'init_state'",
     "agregate": "'aggregate'",
-    "weights": "'weights' is said by 'aggregate'",
-    "forces": "'force' is said by 'configure_clients'",
     "required_measurement": "'required_measurements'",
     "evaluate": "'evaluation_models'",
     "trafic": "'traffic'",

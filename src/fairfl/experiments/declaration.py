@@ -88,7 +88,6 @@ class _Interface:
     name: str
     attributes: dict[str, Any]  # those with a literal value, inherited ones included
     hooks: dict[str, ast.FunctionDef]
-    meant: dict[str, str]  # hooks and fields of what they return -> hook
 
 
 @cache
@@ -103,18 +102,8 @@ def _interfaces(path: Path) -> dict[str, _Interface]:
             continue
         attributes = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
         hooks = {part.name: part for part in _methods(node)}
-        meant = {name: name for name in hooks if not name.startswith("_")}
-        for name in list(meant):
-            returned = {part.id for part in ast.walk(hooks[name].returns or node) if isinstance(part, ast.Name)}
-            for kind in returned & classes.keys() - {node.name}:
-                fields = [part.target for part in classes[kind].body if isinstance(part, ast.AnnAssign)]
-                meant |= {field.id: name for field in fields if isinstance(field, ast.Name) and field.id not in meant}
-        found[node.name] = _Interface(
-            node.name,
-            {**(base.attributes if base else {}), **attributes},
-            {**(base.hooks if base else {}), **hooks},
-            {**(base.meant if base else {}), **meant},
-        )
+        inherited = base or _Interface("", {}, {})
+        found[node.name] = _Interface(node.name, inherited.attributes | attributes, inherited.hooks | hooks)
     return found
 
 
@@ -146,7 +135,7 @@ def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iter
             given, wanted = ast.unparse(method.args), ", ".join(arg.arg for arg in hook.args.args)
             yield method.lineno, f"{node.name}.{name}: takes ({given}), it is given ({wanted})"
         elif hook is None and not (name.startswith("_") and name in used):
-            yield method.lineno, no_hook(node.name, name, interface.name, interface.meant)
+            yield method.lineno, no_hook(node.name, name, interface.name, interface.hooks)
     for name, value in _assigned(node):
         if name not in interface.attributes:
             hint = nearest(name, interface.attributes)

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import unwrap
@@ -46,21 +46,15 @@ class WithHooks:
                 if value is function:
                     setattr(cls, name, _guarded(function))
             elif not name.startswith("_"):
-                hooks = {hook: hook for hook in vars(interface) if not hook.startswith("_")}
-                raise PluginError(
-                    f"{place(function.__code__)}: {no_hook(cls.__name__, name, interface.__name__, hooks)}"
-                )
+                what = no_hook(cls.__name__, name, interface.__name__, vars(interface))
+                raise PluginError(f"{place(function.__code__)}: {what}")
 
 
-def no_hook(owner: str, name: str, interface: str, hooks: Mapping[str, str]) -> str:
-    """Why a method is refused. `hooks`: what somebody may have meant -> the hook."""
+def no_hook(owner: str, name: str, interface: str, names: Iterable[str]) -> str:
+    """Why a method is refused. `names`: those of the interface."""
+    hooks = [hook for hook in names if not hook.startswith("_")]
     meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68) or _alike(name.lower(), hooks)
-    if meant and hooks[meant[0]] != meant[0]:
-        hint = f"{meant[0]!r} is said by {hooks[meant[0]]!r}"
-    elif meant:
-        hint = f"did you mean {meant[0]!r}?"
-    else:
-        hint = f"hooks: {', '.join(dict.fromkeys(hooks.values()))}"
+    hint = f"did you mean {meant[0]!r}?" if meant else f"hooks: {', '.join(hooks)}"
     return f"{owner}.{name} is no hook of {interface}, nobody would call it; {hint} (helpers begin with an underscore)"
 
 
