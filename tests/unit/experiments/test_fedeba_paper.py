@@ -1,14 +1,11 @@
 """FedEBA+: what its settings, tables and reported numbers say of each other, at every scale."""
 
-import csv
 import json
 from collections import Counter
 
 import pytest
 
-from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.cells import MEASURED_KINDS
 from fairfl.recorded.record import without_code
 from fairfl.workflow.recorded import _spec_today
 from tests.workflow.graphs import graph_of
@@ -18,15 +15,6 @@ SCALES = ("full", "small", "quick")
 
 def load(root, scale="full"):
     return load_workload(root, {"papers": ["fedeba"], "scale": scale})
-
-
-def printed(root, key):
-    """Lines of what the paper prints in an artifact; none if it prints no numbers."""
-    path = root / f"papers/reported/fedeba/{key}.csv"
-    if not path.is_file():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -54,32 +42,6 @@ def test_variants_that_are_the_same_run_are_spelled_alike(root, scale):
 def test_fedeba_plus_without_alignment_is_fedeba(root):
     for variants in load(root).variants.values():
         assert all(variant.number("alpha") != 0 for variant in variants if variant.algorithm == "fedeba_plus")
-
-
-def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root):
-    """But what only we have: rows of table 14, the whole cost of a round, the points of figure 1 that draw a curve."""
-    for key, artifact in load(root).papers["fedeba"].artifacts.items():
-        lines = printed(root, key)
-        if artifact.kind not in MEASURED_KINDS or not lines:
-            continue
-        there = [
-            (line["setting"], Variant.from_csv(line["algorithm"], line["hyperparameters"]), line["metric"])
-            for line in lines
-        ]
-        assert len(set(there)) == len(there), key
-        own = set(cells(artifact))
-        assert set(there) <= own, key
-        ours = {cell for cell in own - set(there) if cell[1].number("dp.target") is None and cell[2] != "comm_cost"}
-        assert artifact.kind == "figure" or not artifact.in_paper or not ours, key
-        assert all(line["artifact"] == key for line in lines)
-
-
-def cells(artifact):
-    """(setting, variant, metric) of all numbers of an artifact."""
-    for setting in artifact.settings:
-        for row in artifact.rows_in(setting):
-            for metric in artifact.columns_for(row.algorithm, setting):
-                yield setting, row.variant, metric
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train
+from fairfl.judgement.cells import MEASURED_KINDS
 from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.workflow.graph import spec_of
@@ -46,6 +47,33 @@ def test_every_paper_has_all_its_artifacts(root):
     assert set(artifacts) == keys | ours
     assert {name for name, (_, _, artifact) in artifacts.items() if not artifact.in_paper} == ours
     assert len(keys) == 97
+
+
+# What only we have: rows of another budget, the cost of a whole round, the time per model.
+OWN = {"comm_cost", "train_seconds_per_model"}
+
+
+@pytest.mark.parametrize("name", ["fedeba", "focus"])
+def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root, name):
+    for key, artifact in workload(root, scale="full").papers[name].artifacts.items():
+        path = root / f"papers/reported/{name}/{key}.csv"
+        if artifact.kind not in MEASURED_KINDS or not path.is_file():
+            continue
+        lines = list(csv.DictReader(path.open()))
+        variants = [Variant.from_csv(line["algorithm"], line["hyperparameters"]) for line in lines]
+        there = [(line["setting"], v, line["metric"]) for line, v in zip(lines, variants, strict=True)]
+        own = {
+            (setting, variant, metric)
+            for setting in artifact.settings
+            for variant in [row.variant for row in artifact.rows_in(setting)] or [Variant("", {})]
+            for metric in artifact.columns_for(variant.algorithm, setting)
+        }
+        assert len(set(there)) == len(there) and {line["artifact"] for line in lines} == {key}
+        if artifact.kind == "table" and artifact.in_paper:
+            assert {
+                cell for cell in own - set(there) if cell[1].number("dp.target") is None and cell[2] not in OWN
+            } == set()
+        assert set(there) <= own or (name == "focus" and artifact.kind == "figure"), key
 
 
 def test_runs_that_two_artifacts_share_are_run_once(root):
