@@ -196,9 +196,9 @@ def too_wide(tolerance: float, reported: float | None, column: Iterable[float | 
 
 @cache
 def _quantile(level: float, freedom: int) -> float:
-    from scipy import stats  # here: it takes half a second, and the planner reads this file
+    from scipy import special  # here: it takes a while, and the planner reads this file
 
-    return float(stats.t.ppf(1 - level / 2, freedom))
+    return float(special.stdtrit(freedom, 1 - level / 2))
 
 
 def closeness_tolerance(reported: float, unit: str, config: VerdictConfig) -> float:
