@@ -6,7 +6,7 @@ import re
 import statistics
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from fairfl.experiments.paper import Paper
@@ -75,10 +75,10 @@ class Results:
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
             cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
-        return Cells(cells | self._measured(), one_draw=self.one_draw)
+        return Cells(_Lazy({**cells, **self._measured()}), one_draw=self.one_draw)
 
-    def _measured(self) -> dict[Key, Cell]:
-        """Mean and population standard deviation over seeds. Raises FairflError if a number is there twice."""
+    def _measured(self) -> dict[Key, Callable[[], Cell]]:
+        """What makes the cells of all numbers in tidy files. Raises FairflError if a number is there twice."""
         unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, str, dict[str, str]]]]()
         for where, row in self._tidy:
             with _located(where):
@@ -89,15 +89,7 @@ class Results:
                 if int(row["seed"]) in of_seed:
                     raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
                 of_seed[int(row["seed"])] = value, unit, row
-        return {
-            key: Cell.over_seeds(
-                {seed: of_seed[seed][0] for seed in sorted(of_seed)},
-                of_seed[min(of_seed)][1],
-                runs=tuple(of_seed[seed][2]["run"] for seed in sorted(of_seed)),
-                fingerprints=tuple(of_seed[seed][2]["fingerprint"] for seed in sorted(of_seed)),
-            )
-            for key, of_seed in samples.items()
-        }
+        return {key: partial(_over_seeds, of_seed) for key, of_seed in samples.items()}
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -188,6 +180,33 @@ def _variant(algorithm: str, hyperparameters: str) -> Variant:
 def _number(row: Mapping[str, str], column: str) -> float:
     """NaN for an empty cell."""
     return float(row[column]) if row[column].strip() else math.nan
+
+
+def _over_seeds(of_seed: dict[int, tuple[float, str, dict[str, str]]]) -> Cell:
+    """Mean and population standard deviation of (value, unit, row) by seed."""
+    values, units, rows = zip(*(of_seed[seed] for seed in sorted(of_seed)), strict=True)
+    runs, fingerprints = (tuple(row[column] for row in rows) for column in ("run", "fingerprint"))
+    by_seed = dict(zip(sorted(of_seed), values, strict=True))
+    return Cell.over_seeds(by_seed, units[0], runs=runs, fingerprints=fingerprints)
+
+
+class _Lazy(Mapping[Key, Cell]):
+    """Cells, made when they are asked for: an artifact shows few of its settings' numbers, a deviation takes long."""
+
+    def __init__(self, cells: Mapping[Key, Cell | Callable[[], Cell]]) -> None:
+        self.cells = dict(cells)
+
+    def __getitem__(self, key: Key) -> Cell:
+        cell = self.cells[key]
+        if not isinstance(cell, Cell):
+            cell = self.cells[key] = cell()
+        return cell
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
 
 
 @contextlib.contextmanager
