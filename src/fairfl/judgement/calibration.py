@@ -53,14 +53,13 @@ def fits(
     if not finite:
         return [Fit(None, None)] * len(ours), {}
     means = np.array([[_mean(ours[n], metric) for metric in targets] for n in finite], dtype=float)
-    misfits = _misfit(means, np.array([target.reported for target in targets.values()]), targets)
+    rounding, reported = np.array([(target.rounding, target.reported) for target in targets.values()]).T
+    misfits = _misfit(means, reported, targets)
     best = int(np.argmin(misfits))
 
     residuals = _residuals(ours, finite, targets)
     generator = np.random.default_rng(0)
     drawn = means + _errors(generator, residuals, residuals.shape[1])
-    rounding = np.array([target.rounding for target in targets.values()])
-    reported = np.array([target.reported for target in targets.values()])
     paper = reported + rounding * generator.uniform(-1, 1, (DRAWS, 1, len(targets)))
     paper = paper + _errors(generator, residuals[[best]], reported_seeds)
     again = _misfit(drawn, paper, targets)

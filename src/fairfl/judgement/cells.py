@@ -96,7 +96,7 @@ class Cell:
         )
 
     @classmethod
-    def single(cls, value: float, unit: str, runs: tuple[str, ...]) -> "Cell":
+    def single(cls, value: float, unit: str, run: str) -> "Cell":
         """The cell of a choice or a count; it diverged if it is not finite."""
         finite = math.isfinite(value)
         return cls(
@@ -104,8 +104,8 @@ class Cell:
             seeds=1,
             diverged=int(not finite),
             unit=unit,
-            runs=runs,
-            fingerprints=("",) * len(runs),
+            runs=(run,),
+            fingerprints=("",),
         )
 
 

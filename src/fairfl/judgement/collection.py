@@ -226,13 +226,11 @@ def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References
     """The algorithm `local_only`: its losses are the local optima."""
     rows = []
     for seed in spec.optima_seeds:
-        folder = f"{spec.setting}/seed{seed}"
-        keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed}
+        keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed, "fingerprint": ""}
+        keys["run"] = f"optima/{spec.setting}/seed{seed}"
         best = against[seed]["gap"]
         values = evaluate_local(best[spec.gap_part])
         if spec.gap_part != "validation":
             values += evaluate_local_validation(best["validation"])
-        for metric, unit, value in values:
-            row = {**common, **keys, "metric": metric, "value": value, "unit": unit}
-            rows.append({**row, "run": f"optima/{folder}", "fingerprint": ""})
+        rows += [{**common, **keys, "metric": metric, "value": value, "unit": unit} for metric, unit, value in values]
     return rows

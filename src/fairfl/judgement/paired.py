@@ -30,9 +30,9 @@ def paired(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Paired:
     Seeds that diverge are not left out: what is left of a method would flatter it.
     """
     seeds = sorted(ours.keys() & theirs.keys())
-    if not seeds or not all(map(math.isfinite, [*(ours[seed] for seed in seeds), *(theirs[seed] for seed in seeds)])):
-        return Paired(math.nan, math.nan, math.nan, math.nan, len(seeds))
     apart = np.array([ours[seed] - theirs[seed] for seed in seeds])
+    if not seeds or not np.isfinite(apart).all():
+        return Paired(math.nan, math.nan, math.nan, math.nan, len(seeds))
     mean = float(apart.mean())
     if len(seeds) == 1:
         return Paired(mean, math.nan, math.nan, math.nan, 1)

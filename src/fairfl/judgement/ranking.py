@@ -59,17 +59,9 @@ def _ranking(artifact: str, setting: str, metric: str, lines: list[ComparisonLin
             drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
         low, high = np.quantile(taus(*drawn), [0.025, 0.975])
         low, high = min(low, tau), max(high, tau)
-    return RankingLine(
-        artifact=artifact,
-        setting=setting,
-        metric=metric,
-        variants=len(lines),
-        tau=_finite(tau),
-        low=_finite(low),
-        high=_finite(high),
-        p=_finite(p),
-        checked=not any(line.verdict.startswith("not comparable") for line in lines),
-    )
+    checked = not any(line.verdict.startswith("not comparable") for line in lines)
+    numbers = _finite(tau), _finite(low), _finite(high), _finite(p)
+    return RankingLine(artifact, setting, metric, len(lines), *numbers, checked)
 
 
 def _finite(value: float) -> float | None:

@@ -1,7 +1,7 @@
 """What an artifact must name, and what its settings must measure, so that there is something to print or draw."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 from pydantic import BaseModel
@@ -107,7 +107,8 @@ def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: 
     """What the plot takes from the runs of a setting, which these do not keep or evaluate."""
     for part in _listed(options, "parts"):
         if part not in here.evaluated_parts:
-            yield f"needs clients evaluated on {part}, evaluated_parts of {setting} are {_list(here.evaluated_parts)}"
+            parts = ", ".join(here.evaluated_parts)
+            yield f"needs clients evaluated on {part}, evaluated_parts of {setting} are {parts}"
     keep = getattr(declared, "KEEP", ("model", "path") if "model" in declared.NEEDS else ())
     if keep and here.keep not in keep:
         yield f"needs the models of the runs: {setting} has keep: {here.keep}, expected {' or '.join(keep)}"
@@ -157,7 +158,3 @@ def _vector(metric: str) -> str:
     if client is not None:
         return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""
     return "accuracy" if metric in ALONG or metric in AGAINST else METRICS[metric][1] if metric in METRICS else ""
-
-
-def _list(words: Collection[str] | Iterable[str]) -> str:
-    return ", ".join(words)

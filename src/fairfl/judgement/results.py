@@ -1,12 +1,11 @@
 """The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or check."""
 
-import contextlib
 import math
 import re
 import statistics
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 
 from fairfl.experiments.paper import Paper
@@ -42,6 +41,7 @@ _REPORTED: dict[str, type] = {
 }
 _REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
 _PARTS = ("train", "validation", "test")
+Sample = dict[int, tuple[float, str, dict[str, str]]]  # seed -> value, its unit, its row
 
 
 @dataclass
@@ -75,21 +75,23 @@ class Results:
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
             cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
-        return Cells(_Lazy({**cells, **self._measured()}), one_draw=self.one_draw)
+        return Cells(_Lazy(cells, self._samples()), one_draw=self.one_draw)
 
-    def _measured(self) -> dict[Key, Callable[[], Cell]]:
-        """What makes the cells of all numbers in tidy files. Raises FairflError if a number is there twice."""
-        unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, str, dict[str, str]]]]()
+    def _samples(self) -> dict[Key, Sample]:
+        """All numbers in tidy files. Raises FairflError if one is there twice."""
+        unit_of, samples = cache(self._unit), dict[Key, Sample]()
         for where, row in self._tidy:
-            with _located(where):
+            try:
                 unit = unit_of(row["setting"], row["metric"], row["unit"])
                 value = _number(row, "value") * factor(row["unit"], unit)
                 key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
-                of_seed = samples.setdefault(key, {})
-                if int(row["seed"]) in of_seed:
-                    raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
-                of_seed[int(row["seed"])] = value, unit, row
-        return {key: partial(_over_seeds, of_seed) for key, of_seed in samples.items()}
+                of_seed, seed = samples.setdefault(key, {}), int(row["seed"])
+                if seed in of_seed:
+                    raise FairflError(f"seed {seed} of {row['metric']} is duplicated")
+            except FairflError as error:
+                raise FairflError(f"{where}: {error}") from None
+            of_seed[seed] = value, unit, row
+        return samples
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -134,7 +136,7 @@ class Results:
 
     def _single(self, setting: str, variant: Variant, values: Mapping[str, float], run: str) -> dict[Key, Cell]:
         return {
-            (setting, variant, metric): Cell.single(value, self._unit(setting, metric), (run,))
+            (setting, variant, metric): Cell.single(value, self._unit(setting, metric), run)
             for metric, value in values.items()
         }
 
@@ -182,40 +184,27 @@ def _number(row: Mapping[str, str], column: str) -> float:
     return float(row[column]) if row[column].strip() else math.nan
 
 
-def _over_seeds(of_seed: dict[int, tuple[float, str, dict[str, str]]]) -> Cell:
-    """Mean and population standard deviation of (value, unit, row) by seed."""
-    values, units, rows = zip(*(of_seed[seed] for seed in sorted(of_seed)), strict=True)
-    runs, fingerprints = (tuple(row[column] for row in rows) for column in ("run", "fingerprint"))
-    by_seed = dict(zip(sorted(of_seed), values, strict=True))
-    return Cell.over_seeds(by_seed, units[0], runs=runs, fingerprints=fingerprints)
-
-
 class _Lazy(Mapping[Key, Cell]):
-    """Cells, made when they are asked for: an artifact shows few of its settings' numbers, a deviation takes long."""
+    """Cells that are known, and those of samples, made when they are asked for: an artifact shows few of its settings'
+    numbers, and an exact deviation takes long."""
 
-    def __init__(self, cells: Mapping[Key, Cell | Callable[[], Cell]]) -> None:
-        self.cells = dict(cells)
+    def __init__(self, known: Mapping[Key, Cell], samples: Mapping[Key, Sample]) -> None:
+        self.cells, self.samples, self.keys_ = dict(known), samples, dict.fromkeys([*known, *samples])
 
     def __getitem__(self, key: Key) -> Cell:
-        cell = self.cells[key]
-        if not isinstance(cell, Cell):
-            cell = self.cells[key] = cell()
-        return cell
+        if key not in self.cells:
+            of_seed = dict(sorted(self.samples[key].items()))
+            values, units, rows = zip(*of_seed.values(), strict=True)
+            runs, fingerprints = (tuple(row[column] for row in rows) for column in ("run", "fingerprint"))
+            by_seed = dict(zip(of_seed, values, strict=True))
+            self.cells[key] = Cell.over_seeds(by_seed, units[0], runs=runs, fingerprints=fingerprints)
+        return self.cells[key]
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self.cells)
+        return iter(self.keys_)
 
     def __len__(self) -> int:
-        return len(self.cells)
-
-
-@contextlib.contextmanager
-def _located(where: str) -> Iterator[None]:
-    """FairflErrors begin with file and line."""
-    try:
-        yield
-    except FairflError as error:
-        raise FairflError(f"{where}: {error}") from None
+        return len(self.keys_)
 
 
 # -- the papers' numbers ------------------------------------------------------------------------
@@ -230,25 +219,27 @@ def read_reported(
     cells: dict[Key, Cell] = {}
     curves: dict[Key, Curve] = {}
     for where, row in tables.rows(path, _REPORTED, remedy=None):
-        with _located(where):
+        try:
             check(row)
             metric, setting = row["metric"].removesuffix("_curve"), row["setting"]
             key = key_of(setting, _variant(row["algorithm"], row["hyperparameters"]), metric)
             unit = printed_unit(metrics_of(setting), metric, row["unit"])
             scale = factor(row["unit"], unit)
-            value, spread = (
-                number * scale if counts(number := _number(row, column), row["unit"]) else None
-                for column in ("value", "spread")
-            )
-            if at := re.match(r"round=(\d+)", row["note"]):
-                if value is not None:
-                    curves[key] = (*curves.get(key, ()), (int(at[1]), value))
-                continue
-            if key in cells:
-                raise FairflError(f"{metric} of {key[1]} is duplicated")
-            lost = int(value is None and row["note"].startswith(DIVERGED))
-            kind = row["spread_kind"]
-            cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind)
+        except FairflError as error:
+            raise FairflError(f"{where}: {error}") from None
+        value, spread = (
+            number * scale if counts(number := _number(row, column), row["unit"]) else None
+            for column in ("value", "spread")
+        )
+        if at := re.match(r"round=(\d+)", row["note"]):
+            if value is not None:
+                curves[key] = (*curves.get(key, ()), (int(at[1]), value))
+            continue
+        if key in cells:
+            raise FairflError(f"{where}: {metric} of {key[1]} is duplicated")
+        lost = int(value is None and row["note"].startswith(DIVERGED))
+        kind = row["spread_kind"]
+        cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind)
     return Cells(cells, True, curves)
 
 

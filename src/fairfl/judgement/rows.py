@@ -31,6 +31,9 @@ Verdict = Literal[
 ]
 
 
+InPaper = Literal["supported", "refuted", "not testable from printed numbers"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComparisonLine:
     """One row of comparison.csv; the fields are its columns. Numbers are in `unit`.
@@ -99,8 +102,8 @@ class ClaimLine:
     lhs: str = ""
     rhs: str = ""
     reason: str = ""
-    status_in_paper: Literal["supported", "refuted", "not testable from printed numbers"]
-    expected_in_paper: Literal["supported", "refuted", "not testable from printed numbers", ""] = ""
+    status_in_paper: InPaper
+    expected_in_paper: InPaper | Literal[""] = ""
     basis: str = ""
 
 

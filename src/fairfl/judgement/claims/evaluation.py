@@ -124,7 +124,7 @@ def against_those_that_ran(
     cells: Cells,
     setting: str | None,
     rows: Iterable[Row],
-    digits: Callable[[str], int] = lambda metric: 3,
+    digits: Callable[[str], int],
 ) -> str:
     """What a claim over several rows with missing numbers would be without those that were not run.
 

@@ -47,13 +47,11 @@ def basis(workload: Workload, settings: list[str]) -> str:
     if any(name in workload.artifacts for name in settings):
         return "the drawing"
     changed = {name: len(changed_by_scale(workload, name)) for name in settings}
-    if not any(changed.values()):
-        return "full scale"
     parts = [
         f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}" if count else "full scale"
         for name, count in changed.items()
     ]
-    return "; ".join(dict.fromkeys(parts))
+    return "; ".join(dict.fromkeys(parts)) or "full scale"
 
 
 def comparable(workload: Workload, settings: list[str]) -> bool:
@@ -86,7 +84,7 @@ def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str,
     """One row per claim of the selected artifacts, in catalogue order; `files`: see fairfl.judgement.results."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
     numbers = results_of(workload, root, files)
-    noise = pooled_noise(numbers.ours.cells)
+    noise, level = pooled_noise(numbers.ours.cells), workload.config.verdict.significance_level
     seeds = {setting: len(original(workload, setting).seeds) for setting in workload.settings}
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
@@ -97,16 +95,13 @@ def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str,
             judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
             here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
             comparison, share, unknown = own or comparable(workload, settings), None, False
-            if here.status != "missing numbers":  # spreads of the paper say nothing of another experiment
-                known, level = (
-                    (reported, seeds) if comparison else (NONE, {}),
-                    workload.config.verdict.significance_level,
-                )
-                share, unknown = share_of_resamples(judge, numbers.ours, noise, *known, level)
             partly = ""
             if here.status == "missing numbers":
                 partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
-            hint = with_noise(here.status, share, workload.config.verdict.significance_level, unknown)
+            else:  # spreads of the paper say nothing of another experiment
+                known = (reported, seeds) if comparison else (NONE, {})
+                share, unknown = share_of_resamples(judge, numbers.ours, noise, *known, level)
+            hint = with_noise(here.status, share, level, unknown)
             checked = hint == "missing numbers" or comparison
             rows.append(
                 ClaimLine(

@@ -82,11 +82,7 @@ def share_of_resamples(
 def with_noise(status: Status, share: float | None, level: float, unknown: bool = False) -> Status:
     """`status` of a claim on the means, or 'inconclusive' if more than `level` of the draws contradict it, or if the
     noise of a number is `unknown`."""
-    if status == "missing numbers":
+    if status == "missing numbers" or (share is None and not unknown):
         return status
-    if unknown:
-        return "inconclusive"
-    if share is None:
-        return status
-    contradicted = 1 - share if status == "supported" else share
-    return "inconclusive" if contradicted > level else status
+    contradicted = 1 - (share or 0.0) if status == "supported" else share or 0.0
+    return "inconclusive" if unknown or contradicted > level else status
