@@ -131,9 +131,12 @@ def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iter
     used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     if len(node.bases) > 1 or node.keywords:
         yield node.lineno, f"{node.name} extends more than {interface.name}; write helpers as functions"
-    for part in node.body:
-        if not isinstance(part, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass | ast.Expr):
-            yield part.lineno, f"{node.name}: expected attributes and methods, not {ast.unparse(part).splitlines()[0]}"
+    for other in node.body:
+        if not isinstance(other, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass | ast.Expr):
+            yield (
+                other.lineno,
+                f"{node.name}: expected attributes and methods, not {ast.unparse(other).splitlines()[0]}",
+            )
     for method in _methods(node):
         name, hook = method.name, interface.hooks.get(method.name)
         if hook is not None and not _fits(method.args, len(hook.args.args)):
