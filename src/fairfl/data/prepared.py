@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from fairfl.runtime.errors import DataError
 
@@ -25,6 +24,8 @@ def load(
         DataError: the file is damaged, or lacks a tensor that is needed.
         OSError: it cannot be read.
     """
+    from safetensors import SafetensorError, safe_open  # here: the GPU check has no such package
+
     try:
         with safe_open(str(path), framework=framework) as file:
             names = set(file.keys())

@@ -104,8 +104,7 @@ def test_the_code_of_a_job_is_read_beside_files_that_are_no_python(tmp_path, mon
     monkeypatch.setattr(code_hash, "ROOT", tmp_path)
     monkeypatch.setattr(code_hash, "_finder", code_hash._Finder())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
-    cached = (code_hash._graph, code_hash.closure, code_hash._text, code_hash._source, code_hash.module_hash)
-    cached += (code_hash._reads_programs,)
+    cached = (code_hash._graph, code_hash.closure, code_hash._source, code_hash._hashed)
     try:
         for function in cached:
             function.cache_clear()
