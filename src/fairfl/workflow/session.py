@@ -24,7 +24,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import Display, summary_lines
-from fairfl.workflow import environment, plan, snakemake, snapshot
+from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.invocation import Call
 from fairfl.workflow.recorded import available, rerun_of
@@ -104,6 +104,7 @@ class Session:
         gc.enable()
         with self._refusals(more=OSError):
             self._lock()
+            code_hash.save()
             names = snakemake.about_to_run(self.workflow, self.graph)
             self._seal(names)
         self.call = Call(

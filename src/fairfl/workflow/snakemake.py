@@ -26,7 +26,7 @@ from fairfl.experiments.references import left_out
 from fairfl.experiments.strict import load
 from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow import code_hash, queue
+from fairfl.workflow import queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
 
@@ -264,7 +264,6 @@ class Decision:
             check_places(running)
             check_device(self.workflow, self.graph, running)
             self.rerun.intact.save()
-            code_hash.save()
         except FairflError as error:
             raise WorkflowError(blamed(self.workflow, str(error))) from None
         return jobs
