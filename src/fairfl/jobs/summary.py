@@ -45,17 +45,22 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, An
     ).model_dump(mode="json")
 
 
-def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str | list[str]]) -> None:
-    """Run the job: write what `text` makes of the workload and the options to --out, one text or one for each file.
+def files(args: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """The files of our numbers that the job may read. Raises FairflError if it was given no --spec."""
+    return job.spec_of(args, Spec).files
 
-    The options are --root, --results and --out, and `files`: those of our numbers, by the spec.
+
+def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str | list[str]]) -> None:
+    """Run the job: write what `text` makes of the workload and the options --root, --results and --out to --out.
+
+    It makes one text, or one for each file.
     """
     parser = job.parser(rule, spec=False, results="results/<scale>")
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
     parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
     parser.add_argument("--out", type=Path, required=True, nargs="+", help="files to write")
     args = parser.parse_args(argv)
-    args.root, args.files = args.code or args.root, from_text(args.spec, dict, "--spec").get("files", {})
+    args.root = args.code or args.root
     config = from_text(args.config, dict, "--config")
     with job.run_context(args, *args.out):
         made = text(load_workload(args.root, config), args)

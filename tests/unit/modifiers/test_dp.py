@@ -80,6 +80,19 @@ def test_vectors_that_clients_send_are_clipped_one_by_one():
     assert heard.delta is told.delta
 
 
+def test_the_update_of_a_local_epoch_is_clipped_and_noised_as_the_gradient_it_stands_for():
+    """(x - x_k) / (rate J_k), of the first exchange alone; updates stay as they are."""
+    resolved = dp.DP(config(2.0, target="auxiliary")).resolve(("gradient_local_epoch",), None)
+    given = {"steps": torch.tensor([2, 4, 5]), "generator": partial(generator, 7)}
+    told = reports([0, 1, 2], 10 * D, **given)
+    stands_for = 10 * D / (0.1 * tensor(2.0, 4.0, 5.0))[:, None]
+    heard = resolved.modify_reports({}, told)
+    close(heard.gradient, dp.noisy(stands_for, told, resolved.config), 1e-12)
+    assert heard.delta is told.delta
+    again = reports([0, 1, 2], 10 * D, exchange=1, **given)
+    assert resolved.modify_reports({}, again) is again
+
+
 def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
     zeros = torch.zeros(*models, len(ids), 2000, dtype=torch.float64)
     told = reports(ids, zeros, samples=samples, generator=partial(generator, seed))
