@@ -113,6 +113,14 @@ def test_the_files_that_a_module_names_count(monkeypatch, tmp_path):
             code_hash.files_named(tmp_path / "mine.py", text.encode())
 
 
+def test_an_edit_of_equal_size_is_another_hash(monkeypatch, tmp_path):
+    path = tmp_path / "mine.py"
+    monkeypatch.setattr(code_hash, "_path", lambda module: path)
+    monkeypatch.setattr(code_hash, "_source", lambda module: path.read_bytes())
+    hashes = {path.write_text(text) and code_hash._hashed.__wrapped__("mine", False) for text in ("x = 1", "x = 2")}
+    assert len(hashes) == 2
+
+
 def test_hashes_are_kept_by_content_for_the_next_plan(monkeypatch, tmp_path):
     monkeypatch.setattr(code_hash, "MEMORY", tmp_path / "hashes.json")
     hashed = code_hash._hashed.__wrapped__
