@@ -1,6 +1,7 @@
 """Frames that plots share: a panel for each setting or metric, lines with names, a map of numbers."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,33 +51,33 @@ def panelled(
 def metric_grid(
     inputs: Inputs,
     titles: Mapping[Key, str],
+    draw_one: Callable[[Axes, Key, str], Drawn],
     heights: tuple[float, float],
     x_label: str,
     y_labels: Mapping[str, str] = {},
     turned: bool = False,
     wide: bool = False,
     **shared: Any,
-) -> tuple[Figure, dict[tuple[Key, str], Axes]]:
-    """(figure, (key of `titles`, metric) -> panel): lines are the artifact's metrics, columns the keys, or `turned`.
+) -> tuple[Figure, list[Drawn]]:
+    """As `panelled`, of each metric of the artifact (a line) and each of `titles` (a column), or `turned`.
 
-    `heights` as in `panelled`; `y_labels` name a metric otherwise.
+    `draw_one` fills the panel of a key and a metric; `y_labels` name a metric otherwise.
     """
-    metrics = inputs.spec.artifact.columns
-    cells = [(key, metric) for key in titles for metric in metrics]
-    across = len(metrics) if turned else len(titles)
+    metrics, first = inputs.spec.artifact.columns, next(iter(titles))
+    cells = list(product(titles, metrics))
     if not turned:
         cells.sort(key=lambda cell: metrics.index(cell[1]))
-    width = style.PAGE if wide or across > 1 else style.COLUMN
-    figure = style.canvas(width, heights[0] + heights[1] * (len(cells) // across))
-    grid = style.panels(figure, len(cells), across, **shared)
-    for number, (axes, (key, metric)) in enumerate(zip(grid.flat, cells, strict=True)):
-        if turned or number % across == 0:
+
+    def draw(axes: Axes, cell: tuple[Key, str]) -> Drawn:
+        key, metric = cell
+        if turned or key == first:
             axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
-        if len(titles) > 1 and (turned or number < across):
-            axes.set_title(titles[key])
-    for axes in grid[-1]:
-        axes.set_xlabel(x_label)
-    return figure, dict(zip(cells, grid.flat, strict=True))
+        return draw_one(axes, key, metric)
+
+    titled = {(key, metric): titles[key] if turned or metric == metrics[0] else "" for key, metric in cells}
+    shown = titled if len(titles) > 1 else dict.fromkeys(cells, "")
+    across = len(metrics) if turned else len(titles)
+    return panelled(shown, draw, heights, across, (x_label, ""), wide, **shared)
 
 
 def say_hidden(

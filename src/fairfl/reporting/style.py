@@ -228,9 +228,10 @@ def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
     return [key(client_color(k, clients), f"client {k}", **style) for k in shown]
 
 
-def legend_above(figure: Figure, handles: Sequence[Artist], columns: int | None = None) -> None:
-    """One legend for all panels, above them."""
-    figure.legend(handles=handles, loc="outside upper center", ncols=columns or min(len(handles), 6), columnspacing=1.2)
+def legend_above(figure: Figure, handles: Sequence[Artist] | None = None, columns: int | None = None) -> None:
+    """One legend for all panels, above them; of all that has a label, unless `handles` are given."""
+    ncols = columns or min(len(handles or ()), 6)
+    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, columnspacing=1.2)
 
 
 def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:

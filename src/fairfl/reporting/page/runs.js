@@ -10,14 +10,14 @@ function made(name, text, attributes = {}) {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;
 }
-function pairs(table) {
+function pairs(entries) {
   const list = made("dl", "");
-  for (const [name, value] of Object.entries(table)) list.append(made("dt", name), made("dd", value));
+  for (const [name, value] of entries) list.append(made("dt", name), made("dd", value));
   return list;
 }
 // hyperparameters.alpha: 0.1, one line for each value
 function flat(value, prefix = "") {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return [[prefix, JSON.stringify(value)]];
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return [[prefix, typeof value === "string" ? value : JSON.stringify(value)]];
   return Object.entries(value).flatMap(([key, inner]) => flat(inner, prefix ? `${prefix}.${key}` : key));
 }
 // Round numbers, about five, that span an axis.
@@ -28,14 +28,14 @@ function ticks(low, high) {
   for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) found.push(+tick.toPrecision(6));
   return found;
 }
-function drawing({ curve, measure, unit, part }) {
+function drawing({ curve, measure }) {
   const [width, height, left, bottom, top] = [640, 300, 60, 40, 12];
   const last = Math.max(...curve.map((point) => point[0])) || 1;
   const low = Math.min(...curve.map((point) => point[2])), high = Math.max(...curve.map((point) => point[3]));
   const x = (round) => left + (width - left - 16) * round / last;
   const y = (value) => height - bottom - (height - bottom - top) * (value - low) / (high - low || 1);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const name = `${measure} on the ${part} part (${unit}) by round: mean over the clients, and from the smallest to the largest`;
+  const name = `${measure} by round: mean over the clients, and from the smallest to the largest`;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", name);
@@ -50,7 +50,7 @@ function drawing({ curve, measure, unit, part }) {
   svg.innerHTML = `<polygon points="${line(band)}" fill="currentColor" opacity="0.15"/>` +
     `<polyline points="${line(curve)}" fill="none" stroke="currentColor" stroke-width="2"/>${axes.join("")}` +
     `<text x="${(left + width) / 2}" y="${height - 6}" text-anchor="middle">round</text>` +
-    `<text transform="translate(14 ${height / 2}) rotate(-90)" text-anchor="middle">${measure} (${unit})</text>`;
+    `<text transform="translate(14 ${height / 2}) rotate(-90)" text-anchor="middle">${measure}</text>`;
   const figure = made("figure", "");
   figure.append(svg, made("figcaption", name, { class: "soft small" }));
   return figure;
@@ -64,13 +64,12 @@ async function show() {
     if (id) place.append(made("p", `There is no run ${id} here.`));
     return;
   }
-  document.title = `${run.title}, ${run.setting}, seed ${run.seed} – fairfl`;
-  place.append(made("h1", `${run.title}, seed ${run.seed}`), made("p", run.setting, { class: "soft" }), pairs(run.facts));
+  document.title = `${id} – fairfl`;
+  place.append(made("h1", id));
   if (run.curve.length) place.append(made("h2", "Curve"), drawing(run));
-  place.append(made("h2", "Spec"), pairs(Object.fromEntries(flat(run.spec))));
-  place.append(made("h2", "Log"), made("pre", run.lines.join("\n") || "empty", { tabindex: "0" }));
+  place.append(made("h2", "Run"), pairs(flat(run.facts)), made("h2", "Spec"), pairs(flat(run.spec)));
   const links = made("p", "");
-  if (run.log) links.append(made("a", "whole log", { href: run.log }), " · ");
+  if (run.log && !run.facts.recorded) links.append(made("a", "log", { href: run.log }), " · ");
   if (run.files) links.append(made("a", "its files", { href: run.files }), " · ");
   links.append(made("a", "all runs", { href: "#" }));
   place.append(links);

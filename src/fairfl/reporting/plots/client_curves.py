@@ -4,6 +4,7 @@ A line is the mean over seeds, the band the smallest to the largest seed (or mea
 in nats, accuracies as fractions. A seed that diverges ends the line instead of leaving the mean.
 """
 
+from itertools import product
 from typing import Any, Literal
 
 import pandas as pd
@@ -13,6 +14,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
@@ -46,27 +48,29 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.trained(rounds)
     clients = int(rounds["client"].max()) + 1
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
-    figure = style.canvas(style.PAGE if len(rows) > 2 else style.COLUMN, 0.75 + 1.35 * len(quantities))
-    panels = figure.subplots(len(quantities), len(rows), squeeze=False, sharex=True, sharey="row")
-    frames = []
-    for along, quantity in zip(panels, quantities, strict=True):
+
+    def draw_one(axes: Axes, panel: tuple[str, Row]) -> pd.DataFrame:
+        quantity, row = panel
         kind, part = quantity.split("_")
-        along[0].set_ylabel(f"{TITLES[kind]}\n{part}")
-        for axes, row in zip(along, rows, strict=True):
-            frames.append(over_seeds(row.of(rounds), row, quantity, config.band))
-            curves(axes, frames[-1], clients, config.log_x)
-            if kind == "gap":
-                style.zero_line(axes)
-            style.within_bounds(axes, y="fraction" if kind == "accuracy" else "")
-    for column, row in enumerate(rows):
-        panels[0][column].set_title(row.label)
-        panels[-1][column].set_xlabel("round")
-    if pd.concat(frames)["mean"].isna().all():
+        frame = over_seeds(row.of(rounds), row, quantity, config.band)
+        curves(axes, frame, clients, config.log_x)
+        if row == rows[0]:
+            axes.set_ylabel(f"{TITLES[kind]}\n{part}")
+        if kind == "gap":
+            style.zero_line(axes)
+        style.within_bounds(axes, y="fraction" if kind == "accuracy" else "")
+        return frame
+
+    titles = {(quantity, row): row.label * (quantity == config.upper) for quantity, row in product(quantities, rows)}
+    shared: style.Look = {"sharex": True, "sharey": "row"}
+    figure, frames = panelled(titles, draw_one, (0.75, 1.35), len(rows), ("round", ""), **shared)
+    drawn = pd.concat(frames, ignore_index=True)
+    if drawn["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}")
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over {seeds_text(pd.concat(frames)['seeds'])}{BANDS[config.band]}.")
-    return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
+        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
+    return figure, drawn[list(COLUMNS)]
 
 
 def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:

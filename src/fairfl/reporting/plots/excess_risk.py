@@ -19,7 +19,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.transforms import offset_copy
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
@@ -145,23 +144,24 @@ def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None) -> None:
 
 # -- drawing ----------------------------------------------------------------------------------
 def _bars(axes: Axes, frame: pd.DataFrame) -> None:
-    for at, agent in enumerate(frame.itertuples()):
-        if np.isnan(agent.bayes):
-            axes.annotate("×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED)
-            continue
-        low = min(agent.loss, agent.bayes)
-        axes.bar(at, low, _WIDTH, **_BAYES)
-        axes.bar(at, abs(agent.excess), _WIDTH, bottom=low, **(_NEGATIVE if agent.excess < 0 else _EXCESS))
-        if agent.seeds > 1:
-            axes.errorbar(at, agent.loss, agent.loss_std, color=_DARK, linewidth=0.8, capsize=1.8, capthick=0.8)
-        if not np.isnan(agent.excess_reported):
-            axes.plot(at, agent.bayes + agent.excess_reported, zorder=4, **_PAPER)
+    good = frame["bayes"].notna()
+    for at in frame.index[~good]:
+        axes.annotate("×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED)
+    shown = frame[good]
+    low = np.minimum(shown["loss"], shown["bayes"])
+    axes.bar(shown.index, low, _WIDTH, **_BAYES)
+    for look, part in ((_EXCESS, shown["excess"] >= 0), (_NEGATIVE, shown["excess"] < 0)):
+        axes.bar(shown.index[part], shown["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
+    if frame["seeds"].max() > 1:
+        bar = {"color": _DARK, "linewidth": 0.8, "capsize": 1.8, "capthick": 0.8}
+        axes.errorbar(shown.index, shown["loss"], shown["loss_std"], fmt="none", **bar)
+    axes.plot(shown.index, shown["bayes"] + shown["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
     axes.grid(axis="x", visible=False)
 
 
 def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -> None:
-    """The agents, the models that they follow, and, `lines` lines below the axis, a bracket for each true cluster."""
+    """The agents, the models that they follow, and, `lines` lines below the axis, the true clusters between rules."""
     texts, heads = frame["agent"].astype(str), "agent"
     if frame["model"].notna().any():
         texts, heads = texts + frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna(""), "agent\nmodel"
@@ -169,12 +169,12 @@ def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -
     axes.set_xticks(range(0, len(frame), every), texts[::every])
     axes.tick_params(axis="x", length=0)
     axes.annotate(heads, (0, 0), (-4, -3.5), "axes fraction", "offset points", ha="right", va="top", fontsize=7)
-    below = offset_copy(axes.get_xaxis_transform(), axes.get_figure(root=True), y=-9 * lines - 6, units="points")
-    for cluster, name in names.items():
-        places = np.flatnonzero(frame["cluster"] == cluster)
-        ends = [places[0] - _WIDTH / 2, places[-1] + _WIDTH / 2]
-        axes.plot(ends, [0, 0], color=_DARK, linewidth=0.7, marker=2, transform=below, clip_on=False)  # ticks go up
-        axes.text(sum(ends) / 2, 0, f"{name}", transform=below, fontsize=7, ha="center", va="top")
+    places = frame.reset_index().groupby("cluster")["index"].agg(["min", "max"])
+    clusters, rules = axes.secondary_xaxis(0), axes.secondary_xaxis(0)
+    clusters.set_xticks(places.mean(axis=1), ["\n" * lines + names[cluster] for cluster in places.index])
+    clusters.tick_params(length=0)
+    rules.set_xticks([*places["min"] - 0.5, *places["max"] + 0.5], [])
+    rules.tick_params(length=9 * lines + 10, color=style.GREY)
 
 
 def _keys(drawn: pd.DataFrame) -> list[Artist]:

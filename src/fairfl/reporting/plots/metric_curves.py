@@ -63,8 +63,11 @@ class Config(Labelled):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     look_of = looks(inputs, inputs.trained(inputs.rounds), config.color_by)
     turned, many = len(inputs.titles) == 1 or config.down == "setting", len(look_of) > 6
-    figure, panels = metric_grid(inputs, inputs.titles, (1.0, 1.9), "round", config.y_labels, turned, many)
-    frames = [_panel(axes, inputs, config, *cell, look_of) for cell, axes in panels.items()]
+
+    def draw_one(axes: Axes, setting: str, metric: str) -> pd.DataFrame:
+        return _panel(axes, inputs, config, setting, metric, look_of)
+
+    figure, frames = metric_grid(inputs, inputs.titles, draw_one, (1.0, 1.9), "round", config.y_labels, turned, many)
     drawn = pd.concat(frames, ignore_index=True)
     first = [row.algorithm for row in look_of]
     together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
@@ -86,7 +89,6 @@ def _panel(
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = {row: look for row, look in look_of.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
     if not rows:
-        style.not_run(axes)
         return pd.DataFrame()
     unit = inputs.spec.metrics[metric].unit
     values = along_training(rounds, metric, unit, config.part).assign(setting=setting)
@@ -130,7 +132,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     if color_by is None:
-        own = style.looks(inputs.rows, inputs.spec.algorithms)
+        own = inputs.looks
         return {row: own[row] for row in rows}
     known = {key for row in inputs.rows for key, _ in row.variant.values}
     if color_by not in known:

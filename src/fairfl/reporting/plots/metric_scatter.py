@@ -83,27 +83,24 @@ def _front(axes: Axes, inputs: Inputs, config: Config, marks: list[dict[str, Any
     places = np.array([(mark["x"], mark["y"]) for mark in marks]) * np.where(down, -1, 1)
     for mark, place in zip(marks, places, strict=True):
         mark["front"] = not ((places >= place).all(1) & (places > place).any(1)).any()
-    ends = sorted((mark["x"], mark["y"]) for mark in marks if mark["front"])
+    ends = sorted(((mark["x"], mark["y"]) for mark in marks if mark["front"]), reverse=down[0])  # the best x last
     worst = axes.get_xlim()[down[0]], axes.get_ylim()[down[1]]
-    ends = [*ends, (worst[0], ends[-1][1])] if down[0] else [(worst[0], ends[0][1]), *ends]
-    ends = [(ends[0][0], worst[1]), *ends] if down[0] else [*ends, (ends[-1][0], worst[1])]
+    line = zip((worst[0], ends[0][1]), *ends, (ends[-1][0], worst[1]), strict=True)
     axes.autoscale(False)
-    axes.plot(
-        *zip(*ends, strict=True), style.GREY, linewidth=0.8, zorder=2, ds="steps-post" if down[0] else "steps-pre"
-    )
+    axes.plot(*line, style.GREY, linewidth=0.8, zorder=2, drawstyle="steps-pre")
 
 
 def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
     """What the legend calls a row, with colour and shape: those of its algorithm's first row, or its own."""
-    own, shown = style.looks(inputs.rows, inputs.spec.algorithms), inputs.measured()
-    size = 4.2 if len(inputs.rows) > 10 else 5
+    shown, first = inputs.measured(), {row.algorithm: row for row in reversed(inputs.rows)}
+    ran, own = {row.algorithm for row in shown}, config.by == "row"
     looks = {}
     for row in inputs.rows:
-        first = next(other for other in inputs.rows if other.algorithm == row.algorithm)
-        kind, label = (row, row.label) if config.by == "row" else (first, inputs.spec.algorithms[row.algorithm])
-        if row in shown or (config.by == "algorithm" and row.algorithm in {other.algorithm for other in shown}):
-            look = own[kind]
-            looks[row] = label, {"color": look["color"], "marker": look["marker"], "markersize": size}
+        if row in shown or (not own and row.algorithm in ran):
+            look = inputs.looks[row if own else first[row.algorithm]]
+            size = {"markersize": 4.2 if len(inputs.rows) > 10 else 5}
+            label = row.label if own else inputs.spec.algorithms[row.algorithm]
+            looks[row] = label, {"color": look["color"], "marker": look["marker"]} | size
     return looks
 
 
@@ -111,7 +108,7 @@ def _marks(
     axes: Axes, inputs: Inputs, config: Config, setting: str, row: Row, look: style.Look
 ) -> list[dict[str, Any]]:
     """Our mark and the paper's of a row, drawn where there are such."""
-    records = []
+    records, names = [], row.names(setting)
     x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
     if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
         inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
@@ -120,9 +117,9 @@ def _marks(
         bars: style.Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
         bars = bars if y.seeds > 1 and not config.front else {}
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
-        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label})
-    paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))
-    if paper_x is not None and paper_y is not None:
-        axes.plot(paper_x, paper_y, **look, **style.HOLLOW, linestyle="none", zorder=2)
-        records.append({**row.names(setting), "x": paper_x, "y": paper_y, "kind": "paper"})
+        records.append({**names, **mark, "kind": "ours", "label": row.label})
+    at = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
+    if None not in at:
+        axes.plot(*at, **look, **style.HOLLOW, linestyle="none", zorder=2)
+        records.append({**names, "x": at[0], "y": at[1], "kind": "paper"})
     return records

@@ -29,8 +29,7 @@ NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds")
 
-Look = dict[str, Any]
-_PAPER: Look = {**style.HOLLOW, "linewidth": 0.5}
+_PAPER: style.Look = {**style.HOLLOW, "linewidth": 0.5}
 
 
 class Config(Labelled):
@@ -55,17 +54,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, inputs.measured())
     at = _places(inputs, config)
     frame = _numbers(inputs, at, list(looks))
-    columns: dict[tuple[str, ...], str] = (
-        {tuple(inputs.titles): ""} if config.places else {(s,): title for s, title in inputs.titles.items()}
-    )
-    x_label, swept = config.x_label or symbol(config.key or ""), bool(config.places)
-    figure, panels = metric_grid(inputs, columns, (0.8, 1.6), x_label, turned=swept, sharex=not swept)
-    titles = inputs.spec.algorithms
-    for (settings, metric), axes in panels.items():
+    swept, titles = bool(config.places), inputs.spec.algorithms
+
+    def draw_one(axes: Axes, settings: tuple[str, ...], metric: str) -> pd.DataFrame:
         shown = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)].sort_values("x")
         if shown.empty:
-            style.not_run(axes)
-            continue
+            return shown
         lines = {}
         for (algorithm, kind), line in shown.groupby(["algorithm", "kind"], sort=True):
             _line(axes, line, looks[algorithm], kind)
@@ -74,6 +68,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         _ticks(axes, {x for (setting, _), x in at.items() if setting in settings}, config)
         style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
         say_hidden(inputs, axes, lines, None if swept else settings[0], metric)
+        return shown
+
+    columns = {tuple(inputs.titles): ""} if swept else {(s,): title for s, title in inputs.titles.items()}
+    x_label = config.x_label or symbol(config.key or "")
+    figure, _ = metric_grid(inputs, columns, draw_one, (0.8, 1.6), x_label, turned=swept, sharex=not swept)
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
@@ -134,7 +133,7 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
 
 
 # -- drawing ----------------------------------------------------------------------------------
-def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
+def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, style.Look]:
     """Colour, mark and dashes of each algorithm."""
     looks = {}
     for row in rows:
@@ -143,7 +142,7 @@ def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     return looks
 
 
-def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:
+def _line(axes: Axes, line: pd.DataFrame, look: style.Look, kind: str) -> None:
     if kind == "paper":
         axes.plot(line["x"], line["mean"], **look, **_PAPER)
     else:

@@ -33,7 +33,6 @@ COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "client", "tau", "
 
 Look = dict[str, Any]
 _DARK = "#222222"
-_PAPER: Look = {**style.HOLLOW, "linewidth": 0.6}
 
 
 class Config(Strict):
@@ -93,14 +92,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    own = style.looks(inputs.rows, inputs.spec.algorithms)
-    looks = {row: {**own[row], "linestyle": "-", "markersize": 4.5} for row in rows}
+    looks = {row: look | {"linestyle": "-", "markersize": 4.5} for row, look in inputs.looks.items()}
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, runs, paper, looks)
     _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks)
-    handles = [handle for axes in (left, right) for handle in axes.get_legend_handles_labels()[0]]
-    style.legend_above(figure, handles, 4)
+    style.legend_above(figure, columns=4)
     frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
     return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))
 
@@ -156,12 +153,10 @@ def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, flo
     """What the left panel shows: curves, the start, local models and next models."""
     curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F}) for k, F in enumerate(toy.losses(x))]
     local = pd.DataFrame({"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses})
-    marks: list[dict[str, Any]] = [{"kind": "start", "x": toy.start}]
+    marks = [("start", None, None, None, toy.start)]
     for kind, points in (("ours", runs), ("paper", paper)):
-        for row, at in points.items():
-            names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters, "tau": _tau(row)}
-            marks.append({"kind": kind, **names, "x": at})
-    shown = pd.DataFrame(marks)
+        marks += [(kind, row.algorithm, row.hyperparameters, _tau(row), at) for row, at in points.items()]
+    shown = pd.DataFrame(marks, columns=["kind", "algorithm", "hyperparameters", "tau", "x"])
     return pd.concat([*curves, local, shown.assign(gap=toy.gap(shown["x"].to_numpy()))])
 
 
@@ -171,17 +166,18 @@ def _losses_panel(
 ) -> None:
     for k, curve in enumerate(toy.losses(x)):
         axes.plot(x, curve, color=style.client_color(k, 2), label=f"$F_{k + 1}$, loss of client {k + 1}")
-    start: Look = {"color": style.GREY, "linestyle": style.dash(2), "linewidth": 0.9, "zorder": 1}
-    axes.axvline(toy.start, label=f"start, gap {toy.gap(toy.start):.2f}", **start)
-    cross: Look = {"color": _DARK, "markersize": 5, "markeredgewidth": 1.5, "zorder": 4}
-    axes.plot(toy.local, toy.local_losses, "x", label="after each client's step", **cross)
+    start = f"start, gap {toy.gap(toy.start):.2f}"
+    axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), linewidth=0.9, zorder=1, label=start)
+    cross: Look = {"color": _DARK, "markersize": 5, "markeredgewidth": 1.5, "label": "after each client's step"}
+    axes.plot(toy.local, toy.local_losses, "x", zorder=4, **cross)
     for row, at in runs.items():
         label = f"{row.label}: gap {toy.gap(at):.2f}"
         axes.plot([at, at], toy.losses(at), zorder=3, label=label, linewidth=1.6, **looks[row])
     for number, (row, at) in enumerate(paper.items()):
         look = looks[row] | style.HOLLOW | {"linewidth": 0.6, "label": "" if number else "the paper's"}
         axes.plot([at, at], toy.losses(at), zorder=3, **look)
-    top = max(toy.local_losses.max(), *(toy.losses(at).max() for at in (toy.start, *runs.values(), *paper.values())))
+    shown = [toy.start, *runs.values(), *paper.values()]
+    top = max(toy.local_losses.max(), toy.losses(np.array(shown)).max())
     axes.set(xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top))
 
 
@@ -191,21 +187,11 @@ def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: d
     label = f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}"
     axes.plot(best["tau"], best["gap"], "*", color=_DARK, markersize=7, label=label, zorder=4, clip_on=False)
     for number, (row, gap) in enumerate(gaps.items()):
-        color = looks[row]["color"]
         if tau := _tau(row):
             axes.plot(tau, gap, zorder=3, **looks[row])
         else:
+            color = looks[row]["color"]
             axes.axhline(gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
-            style.write(
-                axes,
-                row.title,
-                (1, gap),
-                (0, 0),
-                color=color,
-                ha="right",
-                va="bottom",
-                xycoords=axes.get_yaxis_transform(),
-            )
-    axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$")
+            axes.text(1, gap, row.title, color=color, ha="right", va="bottom", transform=axes.get_yaxis_transform())
+    axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$", ylim=(0, None))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.set_ylim(bottom=0)
