@@ -153,7 +153,7 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
     for look, part in ((_EXCESS, shown["excess"] >= 0), (_NEGATIVE, shown["excess"] < 0)):
         axes.bar(shown.index[part], shown["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
     if frame["seeds"].max() > 1:
-        bar = {"color": _DARK, "linewidth": 0.8, "capsize": 1.8, "capthick": 0.8}
+        bar: style.Look = {"color": _DARK, "linewidth": 0.8, "capsize": 1.8, "capthick": 0.8}
         axes.errorbar(shown.index, shown["loss"], shown["loss_std"], fmt="none", **bar)
     axes.plot(shown.index, shown["bayes"] + shown["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))

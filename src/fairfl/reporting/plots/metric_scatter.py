@@ -118,7 +118,7 @@ def _marks(
         bars = bars if y.seeds > 1 and not config.front else {}
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
         records.append({**names, **mark, "kind": "ours", "label": row.label})
-    at = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
+    at: list[Any] = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
     if None not in at:
         axes.plot(*at, **look, **style.HOLLOW, linestyle="none", zorder=2)
         records.append({**names, "x": at[0], "y": at[1], "kind": "paper"})

@@ -70,6 +70,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         say_hidden(inputs, axes, lines, None if swept else settings[0], metric)
         return shown
 
+    columns: dict[tuple[str, ...], str]
     columns = {tuple(inputs.titles): ""} if swept else {(s,): title for s, title in inputs.titles.items()}
     x_label = config.x_label or symbol(config.key or "")
     figure, _ = metric_grid(inputs, columns, draw_one, (0.8, 1.6), x_label, turned=swept, sharex=not swept)

@@ -153,7 +153,7 @@ def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, flo
     """What the left panel shows: curves, the start, local models and next models."""
     curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F}) for k, F in enumerate(toy.losses(x))]
     local = pd.DataFrame({"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses})
-    marks = [("start", None, None, None, toy.start)]
+    marks: list[tuple[Any, ...]] = [("start", None, None, None, toy.start)]
     for kind, points in (("ours", runs), ("paper", paper)):
         marks += [(kind, row.algorithm, row.hyperparameters, _tau(row), at) for row, at in points.items()]
     shown = pd.DataFrame(marks, columns=["kind", "algorithm", "hyperparameters", "tau", "x"])
