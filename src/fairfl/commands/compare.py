@@ -135,11 +135,11 @@ def _takes(config: dict[str, Any]) -> list[str]:
     words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
     said = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True).stdout
-    return re.findall("^takes: .*", said, flags=re.M)
+    return re.findall("(?m)^takes: .*", said)
 
 
 def _restore(path: Path, before: str | None) -> None:
-    atomic.remove(path) if before is None else atomic.write_text(path, before)
+    path.unlink(missing_ok=True) if before is None else atomic.write_text(path, before)
 
 
 # -- what is compared -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairfl.experiments.base import JobSpec
 from fairfl.recorded.record import FOLDER, METRICS, Entry, Record, setting_of
-from fairfl.runtime import atomic, cli, kept, ownership, records
+from fairfl.runtime import atomic, cli, kept, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import from_text
@@ -37,8 +37,8 @@ def move_back(wanted: Restoration) -> None:
     result = kept.at(Path(wanted.kept))
     if result is None or not result.whole:
         raise FairflError(f"{wanted.kept}: what is kept of {wanted.job} is damaged; run the same command again")
-    with ownership.owning(Path(wanted.record).with_suffix(".lock"), wanted.written):
-        result.put_back(Path(wanted.record))
+    atomic.sweep(wanted.written)
+    result.put_back(Path(wanted.record))
 
 
 def restore(wanted: Restoration, record: Record) -> None:
@@ -48,14 +48,12 @@ def restore(wanted: Restoration, record: Record) -> None:
         raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
     results = wanted.record.partition("records/")[0]
     outputs = [Path(path) for path in wanted.outputs]
-    with ownership.owning(Path(wanted.record).with_suffix(".lock"), wanted.written):
-        for path in outputs:
-            _write(path, str(path).removeprefix(results), wanted, record, entry)
-        # What it read may be another copy of the data, which its source says: no content is held against it.
-        inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
-        records.write(
-            Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=entry.hash
-        )
+    atomic.sweep(wanted.written)
+    for path in outputs:
+        _write(path, str(path).removeprefix(results), wanted, record, entry)
+    # What it read may be another copy of the data, which its source says: no content is held against it.
+    inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
+    records.write(Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=entry.hash)
 
 
 def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: Entry) -> None:

@@ -8,29 +8,12 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+-[0-9a-f]{8}\.tmp")
 # Errors of a write, which do not say of which file: no space, no quota, a file size limit.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-_permit: Callable[[], AbstractContextManager] = contextlib.nullcontext
-
-
-@contextlib.contextmanager
-def permitted_by(permit: Callable[[], AbstractContextManager]) -> Iterator[None]:
-    """Within, whatever this module puts in place or deletes, in all threads, it does inside ``permit()``.
-
-    ``permit()`` raises where that is not allowed; then nothing changes.
-    """
-    global _permit
-    before, _permit = _permit, permit
-    try:
-        yield
-    finally:
-        _permit = before
 
 
 @contextlib.contextmanager
@@ -43,7 +26,6 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
     Raises:
         OSError: the folder cannot be written or is full; it names ``path``, not the temporary file.
-        whatever the permit raises (:func:`permitted_by`).
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,13 +35,14 @@ def replacing(path: Path | str) -> Iterator[Path]:
         os.close(os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temp
         _sync(temp, os.O_RDWR)
-        with _permit():
-            os.replace(temp, path)
+        os.replace(temp, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temp.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            _explain(error, temp, path)
+        if isinstance(error, OSError) and (
+            str(error.filename) == str(temp) or (error.filename is None and error.errno in _FULL)
+        ):
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
         raise
     # The rename itself lives in the folder; some file systems cannot sync folders.
     with contextlib.suppress(OSError):
@@ -89,12 +72,6 @@ def write_text(path: Path | str, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-def remove(path: Path | str) -> None:
-    """Delete ``path`` if it is there and the permit allows it (:func:`permitted_by`)."""
-    with _permit():
-        Path(path).unlink(missing_ok=True)
-
-
 def sweep(paths: Iterable[Path]) -> None:
     """Delete the temporary files that killed processes have left beside ``paths``, and no others."""
     names: dict[Path, set[str]] = {}
@@ -106,15 +83,6 @@ def sweep(paths: Iterable[Path]) -> None:
             for name in os.listdir(folder):
                 if (found := _TEMPORARY.fullmatch(name)) and found["name"] in known:
                     (folder / name).unlink(missing_ok=True)
-
-
-def _explain(error: OSError, temp: Path, path: Path) -> None:
-    """Raise what tells the user more than ``error``, if there is such."""
-    # A process that may no longer write has lost its temporary file to the one that may: that is the news.
-    with _permit():
-        pass
-    if str(error.filename) == str(temp) or (error.filename is None and error.errno in _FULL):
-        raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
 
 
 def _sync(path: Path, mode: int) -> None:

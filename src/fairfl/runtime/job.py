@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, generators, inputs, ownership, records, sealed, watch
+from fairfl.runtime import arithmetic, atomic, generators, inputs, locks, records, sealed, watch
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -99,8 +99,7 @@ def run_context(
 
     Raises:
         FairflError: an input was made from another spec than the one that this job was planned with or is damaged,
-            a file of the project is not the one that it was planned with,
-            or another process has taken the job over (fairfl.runtime.ownership).
+            or a file of the project is not the one that it was planned with.
     """
     spec = from_text(args.spec, dict, "--spec")
     _seed(args)  # again: libraries may have been imported since
@@ -117,11 +116,9 @@ def run_context(
     key = fingerprint([spec, described, read])
     with contextlib.ExitStack() as until_written:
         if args.code:
-            until_written.enter_context(ownership.use(args.code / sealed.LOCK))
+            until_written.enter_context(locks.use(args.code / sealed.LOCK))
             described["snapshot"] = args.code.name
-        until_written.enter_context(
-            ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch])
-        )
+        atomic.sweep([*outputs, args.record, *scratch])
         until_written.callback(watch.end)
         yield key
         watch.check()

@@ -40,7 +40,7 @@ class Checkpoint:
             state, defect = None, f"cannot be read ({type(error).__name__})"
         if state is None:
             print(f"checkpoint {self.path.name} {defect}: starting from round 0", flush=True)
-            atomic.remove(self.path)
+            self.remove()
         return state
 
     def _read(self) -> tuple[dict[str, Any] | None, str]:
@@ -77,4 +77,4 @@ class Checkpoint:
         self.cost = self.last - self.checked
 
     def remove(self) -> None:
-        atomic.remove(self.path)
+        self.path.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from snakemake.exceptions import WorkflowError
 
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import Workload, load_workload, usual_config
-from fairfl.runtime import atomic, ownership, sealed
+from fairfl.runtime import atomic, locks, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
@@ -83,7 +83,7 @@ class Session:
         self._name_folders()
         if not self.planning:
             with self._refusals():
-                ownership.still_wanted(Path(self.results, ".lock"))
+                locks.still_wanted(Path(self.results, ".lock"))
         if self.display:
             asked = functools.partial(snakemake.requested, self.workflow)
             self.display.introduce(workload, Path(self.results), Path(self.summaries), asked)
@@ -115,7 +115,7 @@ class Session:
         self.call.begin(self.rerun, names)
         if self.rerun.restored:
             atomic.write_text(self.restorations, canonical(self.rerun.restored))
-            atexit.register(atomic.remove, self.restorations)
+            atexit.register(Path(self.restorations).unlink, missing_ok=True)
         snakemake.watch_queue(self.workflow, self.say)
         if self.workload.config.warm_start and snakemake.runs_here(self.workflow, at_least=WORTH):
             shared = environment.shared_modules(map(self.graph.job, names), at_least=WORTH)
@@ -168,7 +168,7 @@ class Session:
         restored = any(job["record"].startswith(f"{DATA}/") for job in self.rerun.restored)
         shares = restored or snakemake.runs_any(self.workflow, "fetch", "prepare")
         for folder in [self.results, *([DATA] if shares else [])]:
-            ownership.workflow_lock(Path(folder, ".lock"))
+            locks.workflow_lock(Path(folder, ".lock"))
 
     def _seal(self, names: list[str]) -> None:
         """Copy the project, which jobs work from, and write what each of them is to do."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from fairfl.runtime import atomic, ownership, sealed
+from fairfl.runtime import atomic, locks, sealed
 from fairfl.runtime.sealed import LOCK
 
 FOLDER = ".code"  # below results/<scale>
@@ -35,7 +35,7 @@ def take(root: Path, results: Path) -> Path:
         _write(folder, files, old)
     os.utime(folder)
     for other in set(folder.parent.iterdir()) - {folder}:
-        if not ownership.in_use(other / LOCK):
+        if not locks.in_use(other / LOCK):
             shutil.rmtree(other, ignore_errors=True)
     return folder
 

@@ -1,4 +1,3 @@
-import contextlib
 import errno
 import os
 import stat
@@ -74,30 +73,16 @@ def test_a_file_name_that_is_too_long_is_named(tmp_path):
     assert caught.value.filename == str(path)
 
 
-# -- permits ----------------------------------------------------------------------------------------
-class Refused(Exception):
-    pass
-
-
-@contextlib.contextmanager
-def refusal():
-    raise Refused
-    yield
-
-
-def test_without_a_permit_nothing_changes(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("old")
-    with atomic.permitted_by(refusal):
-        for action in (lambda: atomic.write_bytes(path, b"new"), lambda: atomic.remove(path)):
-            with pytest.raises(Refused):
-                action()
-    assert path.read_text() == "old" and names(tmp_path) == ["x"]
-    atomic.remove(path)
-    atomic.remove(path)
-    assert names(tmp_path) == []
-
-
-def test_a_refusal_comes_before_the_error_that_it_led_to(tmp_path):
-    with atomic.permitted_by(refusal), pytest.raises(Refused), atomic.replacing(tmp_path / "x") as temp:
-        temp.unlink()
+def test_only_temporary_files_of_the_named_files_are_swept(tmp_path):
+    left = [".q=1.0.json.123-0123abcd.tmp", ".checkpoint.pt.4-deadbeef.tmp"]
+    others = [
+        ".q=1.0.json.gz.123-0123abcd.tmp",  # another job's, alive
+        ".json.123-0123abcd.tmp",
+        "q=1.0.json.123-0123abcd.tmp",
+        ".q=1.0.json.tmp",
+        ".q=1.0.json.123-0123abcd.tmp.txt",
+    ]
+    for name in left + others:
+        (tmp_path / name).write_text("")
+    atomic.sweep([tmp_path / "q=1.0.json", tmp_path / "checkpoint.pt", tmp_path / "no/such/folder/x"])
+    assert names(tmp_path) == sorted(others)

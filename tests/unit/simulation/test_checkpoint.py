@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from fairfl.runtime import atomic
 from fairfl.simulation import checkpoint as module
 from fairfl.simulation.checkpoint import Checkpoint
 
@@ -91,13 +90,3 @@ class Evil:
 def test_nothing_in_it_may_run(path, capsys):
     torch.save({"fingerprint": "id", "state": Evil(path.with_name("ran"))}, path)
     starts_anew(path, capsys, "cannot be read (UnpicklingError)")
-
-
-def test_only_the_owner_saves_and_deletes(path):
-    Checkpoint(path, "id", 0).save(STATE)
-    before = path.read_bytes()
-    with atomic.permitted_by(lambda: 1 / 0):
-        for action in (lambda c: c.save({}), lambda c: c.remove(), lambda c: Checkpoint(path, "other", 0).restore()):
-            with pytest.raises(ZeroDivisionError):
-                action(Checkpoint(path, "id", 0))
-    assert path.read_bytes() == before and names(path.parent) == ["checkpoint.pt"]

@@ -53,7 +53,7 @@ def test_plumbing_that_reads_files_is_known():
         "fairfl.runtime.fingerprint",  # writes specs
         "fairfl.runtime.hashes",  # of files, for specs
         "fairfl.runtime.machine",  # asks torch for the name of the GPU
-        "fairfl.runtime.ownership",  # who owns a job
+        "fairfl.runtime.locks",  # who owns a folder
         "fairfl.runtime.records",  # whether a job must run
         "fairfl.runtime.warm_start.launch",  # how jobs start
         "fairfl.runtime.warm_start.server",

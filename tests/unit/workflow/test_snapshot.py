@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.runtime import ownership, sealed
+from fairfl.runtime import locks, sealed
 from fairfl.workflow import snapshot
 
 MODULE = "src/fairfl/a.py"
@@ -64,7 +64,7 @@ def test_a_copy_is_taken_again_unless_it_was_damaged(root):
 def test_old_copies_go_when_no_job_uses_them(root):
     first = snapshot.take(root, root / "results")
     (root / MODULE).write_text("second")
-    with ownership.use(first / sealed.LOCK):
+    with locks.use(first / sealed.LOCK):
         second = snapshot.take(root, root / "results")
         assert first != second and first.is_dir()
     (second.parent / ".half").mkdir()  # of a call that was killed
