@@ -7,6 +7,8 @@ use what LaTeX itself has for mathematics and nothing else, so no formula reads 
 import re
 from collections.abc import Callable
 
+from fairfl.experiments.variant import GREEK
+
 _FORMULA = re.compile(r"(?<!\\)\$(?=[^\s$])((?:\\.|[^$\\])*)(?<=\S)\$(?!\d)")
 _COMMAND = re.compile(r"\\([A-Za-z]+|.)", re.S)
 _COMMANDS = frozenset(
@@ -24,6 +26,14 @@ _COMMANDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _SYMBOLS = frozenset(",;:!| {}%&#_-/")
+# What LaTeX has a command for in mathematics, and the letter that shows it; of two commands for one the first is used.
+LETTERS = GREEK | {
+    "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "zeta": "ζ",
+    "Gamma": "Γ", "Delta": "Δ", "Sigma": "Σ", "Lambda": "Λ", "Theta": "Θ", "Omega": "Ω",
+    "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "neq": "≠", "approx": "≈",
+    "uparrow": "↑", "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈",
+    "surd": "√", "Vert": "‖", "circ": "○",
+}  # fmt: skip
 
 
 def literal(text: str) -> str:

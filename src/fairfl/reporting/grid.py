@@ -5,6 +5,8 @@ Tables, the side-by-side tables numbers and the page are the same grid with othe
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from fairfl.experiments.described import Metric
@@ -68,14 +70,10 @@ def grids_of(artifact: SelectedArtifact, rows: Sequence[Row], places: Sequence[P
     Raises FairflError if two numbers fall into one cell.
     """
     layout = artifact.layout
-    shown = {side: _shown(axes, places) for side, axes in (("down", layout.down), ("across", layout.across))}
-    blocks = layout.blocks or [list(dict.fromkeys(place[0] for place in places))]
-    grids = []
-    for block in blocks:
-        inside = [place for place in places if place[0] in block]
-        if inside:
-            grids.append(_grid(artifact, list(rows), inside, shown["down"], shown["across"]))
-    return grids
+    down, across = _shown(layout.down, places), _shown(layout.across, places)
+    blocks = layout.blocks or [[place[0] for place in places]]
+    inside = [[place for place in places if place[0] in block] for block in blocks]
+    return [_grid(artifact, rows, each, down, across) for each in inside if each]
 
 
 def _shown(axes: list[Axis], places: Iterable[Place]) -> list[Axis]:
@@ -86,79 +84,66 @@ def _shown(axes: list[Axis], places: Iterable[Place]) -> list[Axis]:
 
 
 def _grid(
-    artifact: SelectedArtifact, rows: list[Row], places: list[Place], down: list[Axis], across: list[Axis]
+    artifact: SelectedArtifact, rows: Sequence[Row], places: list[Place], down: list[Axis], across: list[Axis]
 ) -> Grid:
-    metrics = list(dict.fromkeys([*artifact.columns, *(place[2] for place in places)]))
-    settings = list(dict.fromkeys([*artifact.settings, *(place[0] for place in places)]))
-
-    def ordered(axes: list[Axis]) -> list[tuple[str, ...]]:
-        """Keys along a side: those of the first axis in their order, within each those of the next."""
-        first: dict[tuple[str, ...], int] = {}
-        for setting, row, metric in fronts:
-            at = {"setting": settings.index(setting), "row": rows.index(row), "metric": metrics.index(metric)}
-            keys = _along((setting, row, metric), axes)
-            for depth, axis in enumerate(axes, 1):
-                first[keys[:depth]] = min(at[axis], first.get(keys[:depth], at[axis]))
-        whole = [keys for keys in first if len(keys) == len(axes)]
-        return sorted(whole, key=lambda keys: [first[keys[:depth]] for depth in range(1, len(axes) + 1)]) or [()]
-
     behind = {theirs: first for first, theirs in artifact.layout.brackets.items()}
-    cells: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[bool, Place]] = {}
     fronts = [place for place in places if place[2] not in behind]
+    settings = [*artifact.settings, *(place[0] for place in places)]
+    metrics = [*artifact.columns, *(place[2] for place in places)]
+
+    def place_of(head: Head) -> int:
+        if head.axis == "row":
+            return rows.index(head.rows[0])
+        return (settings if head.axis == "setting" else metrics).index(head.key)
+
+    def ordered(axes: list[Axis]) -> dict[tuple[str, ...], tuple[Head, ...]]:
+        """Keys along a side, and their heads: those of the first axis in their order, within each those of the next."""
+        found = {keys: _heads(keys, axes, fronts, rows) for keys in {_along(place, axes) for place in fronts} or {()}}
+        return dict(sorted(found.items(), key=lambda item: [*map(place_of, item[1])]))
+
+    cells: dict[tuple[tuple[str, ...], tuple[str, ...], bool], Place] = {}
     for place in places:
         front = (*place[:2], behind.get(place[2], place[2]))
-        cell = cells.setdefault((_along(front, down), _along(front, across)), {})
-        if other := cell.get(place[2] in behind):
+        spot = _along(front, down), _along(front, across), place[2] in behind
+        if other := cells.get(spot):
             raise FairflError(
                 f"two rows are called {place[1].label!r}; give them a `title` each ({place[0]}: {other[2]})"
             )
-        cell[place[2] in behind] = place
+        cells[spot] = place
+
+    def content(line: tuple[str, ...], column: tuple[str, ...]) -> Content:
+        front = cells.get((line, column, False))
+        return front and (front, cells.get((line, column, True)))
+
     lines, columns = ordered(down), ordered(across)
-    ruled = {rows.index(row) for row in rows if row.ruled}
-    rules = {
-        number
-        for number, line in enumerate(lines)
-        if (number and len(down) > 1 and line[0] != lines[number - 1][0])
-        or ("row" in down and any(rows.index(p[1]) in ruled for p in fronts if _along(p, down) == line))
-    }
-    return Grid(
-        down=down,
-        columns=[_heads(column, across, fronts, rows) for column in columns],
-        lines=[_heads(line, down, fronts, rows) for line in lines],
-        places=[
-            [(found[False], found.get(True)) if (found := cells.get((line, column))) else None for column in columns]
-            for line in lines
-        ],
-        rules=rules,
-    )
+    keys = list(lines)
+    ruled = {_along(place, down) for place in fronts if place[1].ruled and "row" in down}
+    rules = {n for n, line in enumerate(keys) if line in ruled or (n and len(down) > 1 and line[0] != keys[n - 1][0])}
+    places_of = [[content(line, column) for column in columns] for line in lines]
+    return Grid(down, [*columns.values()], [*lines.values()], places_of, rules)
 
 
 def _along(place: Place, axes: list[Axis]) -> tuple[str, ...]:
     return tuple(key_of(place, axis) for axis in axes)
 
 
-def _heads(keys: tuple[str, ...], axes: list[Axis], places: list[Place], rows: list[Row]) -> tuple[Head, ...]:
+def _heads(keys: tuple[str, ...], axes: list[Axis], places: list[Place], rows: Sequence[Row]) -> tuple[Head, ...]:
     """The heads of a line or column; each knows the rows of the numbers that lie in it and in the heads before it."""
     heads = []
-    for n, (axis, key) in enumerate(zip(axes, keys, strict=True)):
-        inside = {place[1] for place in places if _along(place, axes[: n + 1]) == keys[: n + 1]}
-        heads.append(Head(axis, key, tuple(sorted(inside, key=rows.index))))
+    for n, (axis, key) in enumerate(zip(axes, keys, strict=True), 1):
+        inside = {place[1] for place in places if _along(place, axes[:n]) == keys[:n]}
+        heads.append(Head(axis, key, tuple(row for row in rows if row in inside)))
     return tuple(heads)
 
 
 def spans(columns: Sequence[tuple[Level, ...]]) -> list[list[tuple[Level, int]]]:
     """Lines of a header: what stands above how many columns. Equal neighbours are one, but in the last line."""
-    depth = len(columns[0]) if columns else 0
-    lines: list[list[tuple[Level, int]]] = []
-    for level in range(depth):
-        line: list[tuple[Level, int]] = []
-        for number, column in enumerate(columns):
-            if number and level < depth - 1 and columns[number - 1][: level + 1] == column[: level + 1]:
-                line[-1] = (column[level], line[-1][1] + 1)
-            else:
-                line.append((column[level], 1))
-        lines.append(line)
-    return lines
+    *upper, last = range(1, len(columns[0]) + 1)
+    above = [groupby(columns, itemgetter(slice(level))) for level in upper]
+    return [
+        *([(heads[-1], len(list(same))) for heads, same in line] for line in above),
+        [(column[last - 1], 1) for column in columns],
+    ]
 
 
 def title(metric: Metric) -> str:

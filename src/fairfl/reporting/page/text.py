@@ -2,16 +2,10 @@
 
 import re
 
-from fairfl.experiments.variant import GREEK
 from fairfl.reporting import formulas
 
-_SYMBOLS = GREEK | {
-    "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
-    "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "uparrow": "↑",
-    "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈", "sqrt": "√",
-    "Gamma": "Γ", "Delta": "Δ", "text": "", "mathrm": "", "mathbf": "", "mathcal": "", "textbf": "", "left": "",
-    "right": "", "quad": " ",
-}  # fmt: skip
+_SYMBOLS = formulas.LETTERS | dict.fromkeys(("text", "mathrm", "mathbf", "mathcal", "textbf", "left", "right"), "")
+_SYMBOLS |= {"sqrt": "√", "quad": " "}
 
 
 def plain(text: str) -> str:

@@ -67,25 +67,11 @@ class TableLine:
     setting: str
     row: Row
     entries: dict[str, Entry]
+    nothing: str | None  # why the line has no number at all; None if it has one
 
     def of(self, kind: str) -> list[Cell]:
         """Our numbers from one place."""
         return [entry.ours for metric, entry in self.entries.items() if origin(metric) == kind]
-
-    @property
-    def nothing(self) -> str | None:
-        """Why the line has no number at all; None if it has one."""
-        if any(entry.ours.seeds for entry in self.entries.values()):
-            return None
-        return next((reason for kind, reason in _NOTHING.items() if self.of(kind)), None)
-
-    @property
-    def explained(self) -> "TableLine":
-        """Its cells say why, if there is no number at all."""
-        if self.nothing is None:
-            return self
-        words = {metric: replace(entry, missing=self.nothing) for metric, entry in self.entries.items()}
-        return replace(self, entries=words)
 
 
 def entry(inputs: Inputs, setting: str, row: Row, metric: str) -> Entry:
@@ -105,8 +91,13 @@ def lines_of(inputs: Inputs) -> list[TableLine]:
     for setting in inputs.settings:
         for row in inputs.rows_in(setting) or [Row(NO_VARIANT, "")] * (not inputs.rows):
             columns = artifact.columns_for(row.algorithm, setting)
-            if entries := {metric: entry(inputs, setting, row, metric) for metric in columns}:
-                lines.append(TableLine(setting, row, entries).explained)
+            entries = {metric: entry(inputs, setting, row, metric) for metric in columns}
+            nothing, kinds = None, set(map(origin, columns))
+            if not any(each.ours.seeds for each in entries.values()):
+                nothing = next((reason for kind, reason in _NOTHING.items() if kind in kinds), None)
+            if nothing:
+                entries = {metric: replace(each, missing=nothing) for metric, each in entries.items()}
+            lines += [TableLine(setting, row, entries, nothing)] * bool(entries)
     return lines
 
 

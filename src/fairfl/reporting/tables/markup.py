@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, pairwise
 
 from fairfl.experiments.paper import SelectedArtifact
-from fairfl.experiments.variant import GREEK, latex_symbol
+from fairfl.experiments.variant import latex_symbol, symbol
 from fairfl.reporting import formulas
 from fairfl.reporting.facts import Facts
 from fairfl.reporting.inputs import Row
@@ -49,79 +49,35 @@ def titled(artifact: SelectedArtifact) -> str:
 
 # -- LaTeX ------------------------------------------------------------------------------------------
 PAGE = 42  # lines of tables that a page of the class article has beside caption and note
-_LATEX = {
+_MATH = {letter: f"\\{name}" for name, letter in reversed(formulas.LETTERS.items())} | {
+    "−": "-", "ϵ": r"\epsilon", "µ": r"\mu", "✗": r"\times", "°": r"^{\circ}", "∗": r"\ast", "✓": r"\surd",
+}  # fmt: skip
+_MATH |= {character: f"^{{{digit}}}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_TEXT = {letter: f"${command}$" for letter, command in _MATH.items()} | {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
     "–": "--", "—": "---", "“": "``", "”": "''", "’": "'", "‘": "`", "…": r"\dots{}", "\u00a0": "~",
     "€": r"\texteuro{}", "£": r"\pounds{}", "•": r"\textbullet{}", "‰": r"\textperthousand{}", "§": r"\S{}", "⁄": "/",
 }  # fmt: skip
-_LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
-    "±": r"\pm", "×": r"\times", "≤": r"\le", "≥": r"\ge", "≠": r"\neq", "≈": r"\approx", "→": r"\to",
-    "↑": r"\uparrow", "↓": r"\downarrow", "∞": r"\infty", "·": r"\cdot", "−": "-", "∈": r"\in", "∑": r"\sum",
-    "ϵ": r"\epsilon", "κ": r"\kappa", "π": r"\pi", "φ": r"\phi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
-    "µ": r"\mu", "ζ": r"\zeta", "Δ": r"\Delta", "Σ": r"\Sigma", "Λ": r"\Lambda", "Θ": r"\Theta", "Ω": r"\Omega",
-    "✗": r"\times", "○": r"\circ", "°": r"^{\circ}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
-    "✓": r"\surd",  # \checkmark needs amssymb
-}  # fmt: skip
-_LATEX_MATH |= {character: f"^{{{digit}}}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
-_LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
-_LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
-
-
-_ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327\u0331")  # of OT1
-_LETTERS = "ßæÆœŒøØłŁı"  # that are no letter of ASCII with an accent
-# A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
-_UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
+_TEXT |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
 
 
 def latex(text: str) -> str:
     """Text in LaTeX; inline math between $...$ stays (fairfl.reporting.formulas says what that may be).
 
-    Letters that pdfLaTeX does not have stand as they are for XeLaTeX and LuaLaTeX; pdfLaTeX prints a ? for each.
+    Other letters stand as they are; the page says which of them pdfLaTeX may not have.
     """
     return formulas.apply(
         unicodedata.normalize("NFC", " ".join(text.split())),
-        lambda part: _written(part.replace("->", "→"), _latex_character),
-        lambda part: _written(part.replace(r"\text{", r"\mbox{"), _latex_math).rstrip(),  # \text needs amsmath
+        lambda part: "".join(_TEXT.get(c, c * c.isprintable()) for c in part.replace("->", "→")),
+        lambda part: "".join(f"{_MATH[c]} " if c in _MATH else c for c in part.replace(r"\text{", r"\mbox{")).rstrip(),
     )
-
-
-def _written(text: str, written: Callable[[str], str | None]) -> str:
-    """Each character as it is `written`, runs of those that are not (None) for other engines than pdfLaTeX."""
-    parts = []
-    for foreign, run in groupby(text, lambda character: written(character) is None):
-        characters = "".join(run)
-        parts += [_UNICODE % (characters, "?" * len(characters))] if foreign else [written(c) or "" for c in characters]
-    return "".join(parts)
-
-
-def _latex_math(character: str) -> str | None:
-    if character in _LATEX_MATH:
-        return f"{_LATEX_MATH[character]} "
-    return character if character.isascii() else None
-
-
-def _latex_character(character: str) -> str | None:
-    """A character of text in LaTeX, '' if it cannot be seen, None if pdfLaTeX does not have it."""
-    if character in _LATEX:
-        return _LATEX[character]
-    if character in _LATEX_MATH:
-        return f"${_LATEX_MATH[character]}$"
-    if unicodedata.category(character) in ("Cc", "Cf"):
-        return ""
-    base, *marks = list(unicodedata.normalize("NFD", character))
-    latin = ord(character) < 0x180 and base.isascii() and _ACCENTS.issuperset(marks)  # LaTeX reads UTF-8
-    return character if latin or character in _LETTERS else None
 
 
 def latex_row(row: Row) -> str:
     """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
     return row.variant.latex(row.title, latex) if row.printed is None else latex(row.printed)
-
-
-def latex_key(key: str) -> str:
-    """'$\\eta_{\\lambda}$' for eta_lambda, '$q$'; a name of several letters stays a word."""
-    return latex_symbol(key, latex)
 
 
 def latex_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
@@ -130,7 +86,8 @@ def latex_table(corner: list[str], header: Header, body: list[list[str]], rules:
     for line in header[:-1]:
         above = [f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name for name, width in line]
         text.append(" & ".join([*[""] * len(corner), *above]) + r" \\")
-        text += [f"\\cmidrule(lr){{{first}-{last}}}" for first, last in _spanned(line, len(corner) + 1)]
+        ends = accumulate((width for _, width in line), initial=len(corner))
+        text += [f"\\cmidrule(lr){{{a + 1}-{b}}}" for a, b in pairwise(ends) if b > a + 1]
     text += [" & ".join([*corner, *(name for name, _ in header[-1])]) + r" \\", "\\midrule"]
     for number, cells in enumerate(body):
         if number > 0 and number in rules:
@@ -139,14 +96,6 @@ def latex_table(corner: list[str], header: Header, body: list[list[str]], rules:
         guard = "{}" if cells[0][:1] in ("[", "*") else ""
         text.append(f"{guard}{' & '.join(cells)} \\\\")
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
-
-
-def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int]]:
-    """First and last column of each text above several columns."""
-    for _, width in line:
-        if width > 1:
-            yield first, first + width - 1
-        first += width
 
 
 def _as_wide_as_text(tabular: str) -> str:
@@ -189,9 +138,8 @@ def latex_page(
         if note_text and number == len(floats):
             inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
         text += [*_as_high_as_page(inner), "\\end{table}"]
-    if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
-        shown = "".join(sorted(foreign))
-        text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.")
+    if foreign := "".join(sorted(letter for letter in set("".join(text)) if letter > "ſ")):
+        text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {foreign}; pdfLaTeX cannot set them.")
     return "\n".join(text) + "\n"
 
 
@@ -203,6 +151,7 @@ class Markup:
     number: Callable[[str], str]
     bold: str
     row: Callable[[Row], str]
+    key: Callable[[str], str]  # of a hyper-parameter
     table: Callable[[list[str], Header, list[list[str]], set[int], str], str]
 
 
@@ -211,8 +160,10 @@ def _number(text: str) -> str:
     return latex(text.replace("-", "−"))
 
 
-MARKDOWN = Markup(markdown, markdown, "**%s**", lambda row: markdown(row.label), markdown_table)
-LATEX = Markup(latex, _number, r"\textbf{%s}", latex_row, latex_table)
+MARKDOWN = Markup(
+    markdown, markdown, "**%s**", lambda row: markdown(row.label), lambda key: markdown(symbol(key)), markdown_table
+)
+LATEX = Markup(latex, _number, r"\textbf{%s}", latex_row, lambda key: latex_symbol(key, latex), latex_table)
 
 
 def pages(

@@ -8,11 +8,10 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from fairfl.experiments.variant import symbol
 from fairfl.judgement.cells import client_of, metric_of, number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
@@ -22,15 +21,7 @@ from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, units
 from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
-from fairfl.reporting.tables.markup import (
-    LATEX,
-    MARKDOWN,
-    Markup,
-    latex,
-    latex_key,
-    markdown,
-    pages,
-)
+from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, pages
 from fairfl.reporting.tables.writing import BAR, Config, Names, tabulars, with_words
 from fairfl.runtime.validation import check
 
@@ -149,21 +140,8 @@ def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table whose content stands in the paper's YAML."""
     header, content = spec.artifact.header, spec.artifact.content
     text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
-    md, tex = ([[escape(cell) for cell in row] for row in content] for escape in (markdown, latex))
     prose = max(len(row[-1]) for row in content) > 50
-    return text, *_words(spec, header, md, tex, set(spec.artifact.rules), prose)
-
-
-def _words(
-    spec: ArtifactSpec, header: Sequence[str], md: Cells, tex: Cells, rules: set[int], prose: bool, note_text: str = ""
-) -> tuple[str, str]:
-    """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
-    columns = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")
-    tables = {
-        markup: [markup.table([], [[(markup.text(name), 1) for name in header]], body, rules, align)]
-        for markup, body, align in ((MARKDOWN, md, "l" * len(header)), (LATEX, tex, columns))
-    }
-    return pages(spec.paper, spec.id, spec.artifact, spec, tables, note_text)
+    return text, *_words(spec, header, lambda markup: [list(map(markup.text, row)) for row in content], prose)
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -171,8 +149,24 @@ def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     values = printed_values(spec.used, spec.artifact.options.get("printed", []))
     records = [{**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)} for used in spec.used]
     text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(index=False, lineterminator="\n")
-    lines = used_lines(values)
-    md = [[markdown(title), markdown("; ".join(f"{symbol(key)}: {shown}" for key, shown in of))] for title, of in lines]
-    tex = [[latex(title), "; ".join(f"{latex_key(key)}: {latex(shown)}" for key, shown in of)] for title, of in lines]
-    note_text = " ".join(legend((used.provenance for used in values), "value"))
-    return text, *_words(spec, USED_HEADER, md, tex, set(), True, note_text)
+
+    def body(markup: Markup) -> Cells:
+        return [
+            [markup.text(title), "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in of)]
+            for title, of in used_lines(values)
+        ]
+
+    return text, *_words(spec, USED_HEADER, body, True, " ".join(legend((used.provenance for used in values), "value")))
+
+
+def _words(
+    spec: ArtifactSpec, header: Sequence[str], body: Callable[[Markup], Cells], prose: bool, note_text: str = ""
+) -> tuple[str, str]:
+    """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
+    aligned = {MARKDOWN: "l" * len(header), LATEX: "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")}
+    rules = set(spec.artifact.rules)
+    tables = {
+        markup: [markup.table([], [[(markup.text(name), 1) for name in header]], body(markup), rules, align)]
+        for markup, align in aligned.items()
+    }
+    return pages(spec.paper, spec.id, spec.artifact, spec, tables, note_text)

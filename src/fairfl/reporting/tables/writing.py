@@ -47,24 +47,16 @@ class Names:
 
     def down(self, head: Head, markup: Markup, bears: str) -> str:
         """In front of a line; marks stand at the heads of the axis that `bears` them."""
-        text = markup.row(head.rows[0]) if head.axis == "row" else markup.text(self._plain(head).replace(BAR, " "))
-        return self._marked(text, head, markup, bears)
+        return " ".join(self.across([head], markup, bears))
 
-    def across(self, column: Sequence[Head], markup: Markup, bears: str, split: bool) -> tuple[str, ...]:
-        """Above a column, line by line. `split` rows have their hyper-parameters below the algorithm."""
+    def across(self, column: Sequence[Head], markup: Markup, bears: str) -> tuple[str, ...]:
+        """Above a column, line by line."""
         texts: list[str] = []
         for head in column:
-            row = head.rows[0] if head.axis == "row" else None
-            if row is None:
-                parts = [markup.text(part) for part in self._plain(head).split(BAR)]
-            elif split:
-                values = "" if row.printed is not None else markup.row(replace(row, title="")).strip()
-                parts = [markup.text(row.printed or row.title), values]
-            else:
-                parts = [markup.row(row)]
-            last = max(n for n, part in enumerate(parts) if part)
-            parts[last] = self._marked(parts[last], head, markup, bears)
-            texts += parts
+            plain = self._plain(head).split(BAR)
+            *parts, last = [markup.row(head.rows[0])] if head.axis == "row" else map(markup.text, plain)
+            words = {word for row in head.rows for word in self.known.get(row, ())} if head.axis == bears else ()
+            texts += [*parts, f"{last} {markup.text(marks(words))}".rstrip()]
         return tuple(texts)
 
     def _plain(self, head: Head) -> str:
@@ -72,10 +64,6 @@ class Names:
             return self.settings.get(head.key, head.key)
         metric = metric_of(self.metrics, head.key)
         return title(metric) if metric else head.key
-
-    def _marked(self, text: str, head: Head, markup: Markup, bears: str) -> str:
-        words = {word for row in head.rows for word in self.known.get(row, ())} if head.axis == bears else ()
-        return f"{text} {markup.text(marks(words))}".rstrip()
 
 
 def with_words(grid: Grid, words: Sequence[Words], settings: Sequence[str], where: str) -> Grid:
@@ -100,14 +88,7 @@ def tabular(grid: Grid, names: Names, markup: Markup, cell: Callable[[Place, Pla
     """The grid in a markup; `cell` writes a number, and the one in brackets behind it."""
     axes = {head.axis for heads in (*grid.lines[:1], *grid.columns[:1]) for head in heads}
     bears = "row" if "row" in axes else "setting"
-    algorithms = [
-        head.rows[0].title
-        for column in grid.columns
-        for head in column
-        if head.axis == "row" and head.rows[0].printed is None
-    ]
-    split = len(set(algorithms)) < len(algorithms)
-    header = [names.across(column, markup, bears, split) for column in grid.columns]
+    header = [names.across(column, markup, bears) for column in grid.columns]
     depth = max(map(len, header))
     header = [(*column, *[""] * (depth - len(column))) for column in header]
     body = [
@@ -126,8 +107,6 @@ def tabulars(
     grids: Sequence[Grid], names: Names, cell: Callable[[Markup, Place, Place | None], str]
 ) -> dict[Markup, list[str]]:
     """Each grid in Markdown and LaTeX."""
-
-    def texts(markup: Markup) -> list[str]:
-        return [tabular(grid, names, markup, partial(cell, markup)) for grid in grids]
-
-    return {markup: texts(markup) for markup in (MARKDOWN, LATEX)}
+    return {
+        markup: [tabular(grid, names, markup, partial(cell, markup)) for grid in grids] for markup in (MARKDOWN, LATEX)
+    }
