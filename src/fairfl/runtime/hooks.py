@@ -5,8 +5,6 @@ A method that only looks like a hook would never be called, and the numbers woul
 
 import difflib
 import os
-import signal
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,15 +18,6 @@ from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.plain_data import one_line
 
 PACKAGE = Path(__file__).resolve().parents[1]
-MINUTES = 10.0
-"""After so many a call of a hook is stopped: it will not return."""
-TICKS = 10
-"""The limit is counted in so many parts, so that hours in which the process stood still (Ctrl-Z, a suspended job) are
-one part at most."""
-
-_limit = MINUTES * 60
-_left = 0  # parts of the limit until the hook is stopped
-_running: list[CodeType] = []  # hooks, the outermost first
 
 
 class WithHooks:
@@ -92,34 +81,15 @@ def code_of(hook: Callable[..., Any]) -> CodeType:
 
 
 def _guarded(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The hook; it ends with PluginError where it ended with another error, or not at all."""
+    """The hook; it ends with PluginError where it ended with another error."""
     code = hook.__code__
 
     @wraps(hook)
     def called(*arguments: Any, **options: Any) -> Any:
-        with running(code):
+        with blaming(code):
             return hook(*arguments, **options)
 
     return called
-
-
-@contextmanager
-def running(code: CodeType) -> Iterator[None]:
-    """Around a call of a hook with this code."""
-    global _left
-    outermost = not _running and threading.current_thread() is threading.main_thread()
-    if outermost:
-        before, _left = signal.signal(signal.SIGALRM, _tick), TICKS
-        signal.setitimer(signal.ITIMER_REAL, _limit / TICKS, _limit / TICKS)
-    _running.append(code)
-    try:
-        with blaming(code):
-            yield
-    finally:
-        _running.pop()
-        if outermost:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
@@ -143,16 +113,3 @@ def blaming(code: CodeType, called: bool = True) -> Iterator[None]:
 def _of_plugin(frame: FrameType, code: CodeType) -> bool:
     """In the folder of the hook's file."""
     return Path(frame.f_code.co_filename).is_relative_to(Path(code.co_filename).parent)
-
-
-def _tick(_: int, frame: FrameType | None) -> None:
-    global _left
-    _left -= 1
-    if _left:
-        return
-    code = _running[0]
-    while frame is not None and not _of_plugin(frame, code):
-        frame = frame.f_back
-    where = place(frame.f_code, frame.f_lineno) if frame else place(code)
-    limit = f"{_limit / 60:g} minutes" if _limit >= 60 else f"{_limit:g} s"
-    raise PluginError(f"{where}: {code.co_qualname}: did not return within {limit}")
