@@ -32,10 +32,10 @@ from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.recorded import RULES, rerun_of
 
-Obstacle = Literal["download", "missing", "unknown", "memory"]
+Obstacle = Literal["download", "unavailable", "unknown", "memory"]
 _WHY: dict[Obstacle, str] = {
     "download": "whose data must be downloaded first ({data}; budget_downloads: true takes them)",
-    "missing": "whose data are neither here nor to be downloaded ({data})",
+    "unavailable": "whose data are neither here nor to be downloaded ({data})",
     "unknown": "whose hours are unknown ({data})",
     "memory": "that need more memory than this machine has ({data})",
 }
@@ -158,7 +158,7 @@ class Planner:
     def reason_not_runnable(self, run: Run) -> Obstacle | None:
         """Why a run cannot be computed here as it is; None if it can."""
         source = self.source(run)
-        if source == "missing" or (source == "download" and not self.workload.config.budget_downloads):
+        if source == "unavailable" or (source == "download" and not self.workload.config.budget_downloads):
             return source
         jobs = [self.graph.job(name) for name in self.missing(run)]
         if any(self.costs.hours(job) is None for job in jobs):

@@ -98,6 +98,10 @@ def test_the_restricted_workload_has_what_is_done_and_what_is_bought(planner):
     assert {f"train/{run.id}" for run in kept.runs} == {*done, *runs(picks)} and len(kept.runs) == 3
 
 
+def why_not(reasons):
+    return f"left out, one seed each: {reasons}"
+
+
 def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, monkeypatch):
     """Fashion-MNIST is not here: it is downloaded if that is allowed, and not at all without a network."""
     asked = planner()
@@ -106,8 +110,11 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     assert plan.select(1000.0) == []
     telling = sum(1 for variant in plan.workload.variants[SETTING] if plan.numbers.of_runs[SETTING, variant])
     why = f"{telling} whose data must be downloaded first (fashion_mnist; budget_downloads: true takes them)"
-    assert plan.left_out() == f"left out, one seed each: {why}"
+    assert plan.left_out() == why_not(why)
     assert budget.describe_picks(plan, [], 1000.0).endswith(f"check 0 numbers; {plan.left_out()}")
+    without = planner(offline=True)
+    assert without.select(1000.0) == []
+    assert without.left_out() == why_not(f"{telling} whose data are neither here nor to be downloaded (fashion_mnist)")
     monkeypatch.setattr(budget, "memory_mib", lambda: 1.0)
     small = planner()
     assert small.select(1000.0) == []
