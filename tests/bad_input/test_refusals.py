@@ -3,15 +3,12 @@
 A table for each kind of file. A row is what is written and the words of the refusal.
 """
 
-import copy
-from functools import cache
-from pathlib import Path
-
 import pytest
-import yaml
 
 from fairfl.experiments.config import Config
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.explanations import FOLDER, load_explanations
+from fairfl.experiments.plugins import names
 from fairfl.experiments.reading import load_paper, load_scale, patched
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.strict import load
@@ -19,38 +16,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import check
 from tests.bad_input.refusals import refused
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@cache
-def read(name):
-    return yaml.load((ROOT / name).read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def changed(tree, changes):
-    """A copy in which keys ("a/b/0") have other values, or are gone (None)."""
-    tree = copy.deepcopy(tree)
-    for keys, value in changes.items():
-        *parents, last = [int(key) if key.isdigit() else key for key in keys.split("/")]
-        node = tree
-        for key in parents:
-            node = node.setdefault(key, {}) if isinstance(node, dict) else node[key]
-        if value is GONE:
-            del node[last]
-        else:
-            node[last] = value
-    return tree
-
-
-def written(path, tree):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = tree if isinstance(tree, bytes) else yaml.safe_dump(tree, sort_keys=False).encode()
-    path.write_bytes(text)
-    return path
-
-
-GONE = object()
+from tests.unit.edited_papers import GONE, ROOT, changed, planned, read, written
 
 # -- config.yaml and --config ------------------------------------------------------------------------
 CONFIG = [
@@ -186,7 +152,7 @@ PAPER = [
 # -- what only the last jobs read: a paper as it is planned ---------------------------------------------
 CLAIM, FIGURE, DIGITS = f"{TABLE}/claims/0/expr", "artifacts/figure1", "settings/template_digits"
 CURVES, BOTH = ["accuracy_mean"], ["accuracy_mean", "accuracy_worst10"]
-FAMILY = {"columns": [CURVES[0], "accuracy_client_k"], "options": {"x": CURVES[0], "y": "accuracy_client_k"}}
+FAMILY = ["accuracy_mean", "accuracy_client_k"]
 SQUARED = {f"{DIGITS}/loss": "squared_error", f"{DIGITS}/evaluated_parts": ["train", "test"]}
 WORST = "settings/fairbench_shards_worst/tuning/trials_of"
 
@@ -208,7 +174,36 @@ def row(algorithm, modifiers, **changes):
     return {f"algorithms/{algorithm}": {"title": "A"}} | given | changes
 
 
+def options(plot):
+    """Values of the options of a plot that have no default, of their types."""
+    if plot == "metric_sweep":  # one of two
+        return {"key": "q"}
+    examples = {str: "accuracy_mean", float: 0.1, list[str]: ["fedavg"]}
+    fields = declaration("reporting/plots", plot).Config.model_fields.items()
+    return {name: examples[field.annotation] for name, field in fields if field.is_required()}
+
+
+def without_what_it_needs(plot):
+    """The template's figure as this plot, each time without something to draw: settings, rows or columns."""
+    needs = declaration("reporting/plots", plot)
+    parts = {"settings": needs.NEEDS, "rows": {"tidy", "rounds", "model"} & set(needs.NEEDS)}
+    for part, needed in (parts | {"columns": getattr(needs, "DRAWS_COLUMNS", False)}).items():
+        if needed:
+            changes = figure(plot, BOTH, **options(plot)) | {f"{FIGURE}/{part}": []}
+            yield "template", changes, f"artifacts.figure1: plot {plot} needs {part}: "
+
+
+def described(metric, changes):
+    return {f"metrics/{metric}": {"name": "m", "meaning": "m", "unit": ""}} | changes
+
+
+MODELS = {f"{DIGITS}/keep": "model", f"{DIGITS}/evaluated_parts": ["train", "test"]}
 PLAN = [
+    *(needed for plot in names("reporting/plots") for needed in without_what_it_needs(plot)),
+    ("template", described(FAMILY[1], figure("metric_scatter", FAMILY, x=FAMILY[0], y=FAMILY[1])),
+     "'accuracy_client_k' is a number for each client"),
+    ("template", described("accuracy_area", figure("metric_curves", ["accuracy_area"])), "cannot be drawn along train"),
+    ("template", figure("weight_paths") | MODELS, "template_digits has keep: model, expected path"),
     ("eagle", {f"{ROW}/hyperparameters/lamda": 1.0}, "lamda: unknown key (value 1.0); did you mean 'lambda'"),
     ("eagle", {CLAIM: "gap_max(fedavg) <"}, "column 18: found the end"),
     ("eagle", {CLAIM: "gap_mx(fedavg) < 1"}, "no metric 'gap_mx'; did you mean 'gap_max'"),
@@ -294,9 +289,7 @@ def paper(folder, name, keys, value):
 
 
 def plan(folder, name, changes):
-    written(folder / f"papers/{name}.yaml", changed(read(f"papers/{name}.yaml"), changes))
-    written(folder / "scales/full.yaml", {"scale": "full", "description": "d"})
-    preflight.check(load_workload(folder, {"scale": "full", "papers": [name]}))
+    preflight.check(planned(folder, name, changes))
 
 
 def scale(folder, keys, value):
@@ -345,6 +338,22 @@ def test_what_is_unusual_but_fine(tmp_path):
     given = {"scale": "quick", "seeds": "0,42", "offline": "true", "threads": "2", "mirrors": "file:///x,~nobody/x"}
     found = check(given | {"data_folder": "my data", "budget": "~"}, Config, "c")
     assert (found.seeds, found.mirrors[1], found.budget) == ([0, 42], "~nobody/x", None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        column("accuracy_mean_late", **{f"{DIGITS}/late_evaluations": 2}),
+        column("accuracy_client_9"),
+        column("accuracy_client_k"),
+        column("accuracy_mean", "percent"),
+        column("loss_mean", "nats", **{"metrics/loss_mean/other_units": ["mse"]}, **SQUARED),
+        described("epsilon", {"metrics/epsilon/unit": "of dp"}),  # a mere number is called as one likes
+        figure("weight_paths") | MODELS | {f"{DIGITS}/keep": "path"},
+    ],
+)
+def test_what_can_be_measured_and_shown_is_accepted(tmp_path, changes):
+    plan(tmp_path, "template", changes)
 
 
 def test_the_papers_of_the_project_pass():

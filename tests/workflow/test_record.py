@@ -14,7 +14,6 @@ from tests.workflow.small_project import TINY, Project, jobs_in
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
 
 SELECTION = ("scale=full", "papers=eagle", "artifacts=eagle_table1,eagle_figure3,eagle_table3")
-SETTING = "eagle_emnist_linear_a0.1"
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +79,6 @@ def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
     assert head.search(dry)[1] == head.search(plan)[1] == str(sum(int(n) for n in table.findall(dry)))
 
 
-def test_the_record_may_be_ignored(fresh):
-    planned = fresh.planned("recorded=ignore", "algorithms=fedavg")
-    assert "full/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
-    assert not any("restore" in log for log in planned)
-
-
 def test_from_the_record_alone_everything_is_built(fresh):
     done = fresh.snakemake("eagle_table1", "results/full/comparison.csv", config=("recorded=only",))
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
@@ -103,13 +96,6 @@ def test_other_code_is_said(fresh):
     tidy = "results/full/tidy/eagle_synthetic_gaussian.csv"
     fresh.snakemake(tidy, config=("algorithms=fedavg",))
     assert "stored with the code of" in (fresh.folder / tidy).read_text()
-
-
-def test_what_was_trained_here_is_trained_again_after_an_edit(recorded, tmp_path):
-    project = recorded.copy(tmp_path / "edited")
-    project.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
-    planned = project.planned("algorithms=fedavg")
-    assert "full/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
 
 
 def test_a_damaged_record_is_refused_by_name(fresh):

@@ -6,7 +6,7 @@ import yaml
 
 from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
-from fairfl.jobs import collect, partition, surrogate, train
+from fairfl.jobs import partition, surrogate, train
 from fairfl.runtime.fingerprint import canonical
 from fairfl.workflow.graph import spec_of
 from tests.workflow.graphs import graph_of
@@ -22,18 +22,6 @@ def workload(root: Path, **changes):
     changes = {"surrogate": Surrogate(clusters=2)} | changes
     load.settings[SETTING] = load.settings[SETTING].model_copy(update=changes)
     return load
-
-
-def test_a_file_for_each_true_cluster_and_seed(root):
-    load = workload(root, seeds=[0, 12])
-    graph = graph_of(load)
-    folder = f"results/full/surrogates/{SETTING}"
-    assert {path for path in graph.job(f"collect/{SETTING}").reads["results"] if "/surrogates/" in path} == {
-        f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
-    }
-    assert not any("/surrogates/" in path for path in graph.job("collect/fedfv_mnist").reads["results"])
-    assert collect.spec(load, SETTING)["surrogates"] == 2
-    assert collect.spec(load, "fedfv_mnist")["surrogates"] == 0
 
 
 def test_a_spec_holds_what_a_surrogate_depends_on(root):

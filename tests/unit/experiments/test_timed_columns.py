@@ -9,7 +9,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import timing, train
 from fairfl.runtime.fingerprint import canonical
 from fairfl.workflow.graph import spec_of
-from tests.workflow.graphs import graph_of
 
 SETTING = {
     "data": {"name": "synthetic_gaussian"},
@@ -85,14 +84,3 @@ def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
         "models.logistic_regression",
     }
     assert {f"fairfl.{module}" for module in executed} <= set(spec_of(workload, "timing", setting="ten")["code"])
-
-
-def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> None:
-    graph = graph_of(load(tmp_path))
-    job = graph.job("table/demo/table12")
-    assert job.parsed["files"] == {"timed": {"ten": "results/full/timed/ten.json"}}
-    assert job.reads == {"timed": ["results/full/timed/ten.json"]}
-    assert "results/full/timed/hundred.json" in graph.job("table/demo/table9").reads["timed"]
-    timed = graph.job("comparison").reads["timed"]
-    assert set(timed) == {"results/full/timed/ten.json", "results/full/timed/hundred.json"}
-    assert "timed" not in graph.job("table/demo/table1").reads

@@ -1,7 +1,5 @@
 """One variant, all its spellings: each is read back as it was written, and no two variants share one."""
 
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Literal
 
@@ -119,9 +117,3 @@ def test_the_spellings():
 def test_bad_spellings_are_named(read, text, message):
     with pytest.raises(FairflError, match=f"{message}$"):
         read("qffl", text)
-
-
-def test_a_variant_comes_without_torch():
-    code = "import sys, fairfl.experiments.variant; print({'torch', 'numpy', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
 from fairfl import models
 from fairfl.data import pretrained
 from fairfl.experiments.variant import Run, Variant
-from fairfl.experiments.workload import load_workload
 from fairfl.jobs import local_optimum, surrogate, timing, train
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
+from tests.unit.edited_papers import template
 from tests.unit.jobs.test_train import Job
 
 SETTING = "template_digits"
@@ -30,19 +29,12 @@ def alone(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def planned(root: Path, tmp_path: Path):
+def planned(tmp_path: Path):
     """The specs of all jobs that build a model, by kind, where the template's setting has this model."""
-    paper = yaml.safe_load((root / "papers/template.yaml").read_text())
-    paper["settings"][SETTING] |= {"surrogate": {"clusters": 1}, "timing": {"rounds": 1}}
-    for name in ("papers", "scales"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "scales/quick.yaml").write_text("scale: quick\ndescription: d\n")
 
-    def plan(model: dict, **setting) -> dict[str, dict]:
-        paper["settings"][SETTING] |= {"model": model} | setting
-        (tmp_path / "papers/template.yaml").write_text(yaml.safe_dump(paper))
-        config = {"scale": "quick", "papers": ["template"], "data_folder": "data"}
-        workload = load_workload(tmp_path, config)
+    def plan(model: dict) -> dict[str, dict]:
+        keys = {"surrogate": {"clusters": 1}, "timing": {"rounds": 1}, "model": model}
+        workload = template(tmp_path, keys, data_folder="data")
         variant = Variant("fedavg", {})
         workload.timed_variants, workload.seconds = {SETTING: [variant]}, {SETTING: {"seconds_round"}}
         return {

@@ -1,6 +1,5 @@
 """The reader of results: seeds become mean and spread, units are the paper's, bad files are named."""
 
-import math
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import pytest
 from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, expanded
+from fairfl.judgement.cells import Cells, expanded
 from fairfl.judgement.results import Results
 from fairfl.judgement.units import factor, printed
-from fairfl.metrics.configuration import configured
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting.demo import REPORTED, TIDY
 
@@ -36,13 +34,6 @@ def ours(path: Path, unit: str = "") -> Cells:
 def reported(path: Path, paper: Paper, artifact: str) -> Cells:
     files = {"reported": {f"p_{artifact}": str(path)}}
     return Results(files, lambda setting: paper.metrics, papers={"p": paper}).reported[f"p_{artifact}"]
-
-
-def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
-    path = tidy(tmp_path, "s,a,q=1.0,0,loss,1.0,nats,d,5,r0,f0", "s,a,q=1.0,1,loss,3.0,nats,d,5,r1,f1")
-    cell = ours(path).find("s", Variant.from_csv("a", "q=1"), "loss")
-    assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
-    assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
 
 
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
@@ -86,19 +77,6 @@ def test_missing_column_is_named(tmp_path) -> None:
         reported(path, paper(), "t")
 
 
-def test_reported_numbers_and_empty_cells(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    empty = "".join(f"t,s,fedavg,q={q},loss,,,,nats,{note}\n" for q, note in ((2, "illegible"), (3, "diverged")))
-    path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\n" + empty)
-    values = reported(path, paper(), "t")
-    assert values.skip_empty
-    cell = values.find("s", Variant.from_csv("fedavg", ""), "loss")
-    assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
-    unknown, lost = (values.find("s", Variant.from_csv("fedavg", f"q={q}"), "loss") for q in (2, 3))
-    assert unknown.mean is lost.mean is None and (unknown.diverged, lost.diverged) == (0, 1)
-    assert values.missing("s", Variant.from_csv("fedavg", "q=3"), "loss") == "loss of fedavg(q=3) in s: diverged"
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -138,54 +116,13 @@ def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, te
     assert printed(value, unit, digits) == text
 
 
-def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
-    cells = {("s", Variant.from_csv("qffl", ""), "hp_q"): Cell(1.0), ("s", NO_VARIANT, "num_clients"): Cell(3.0)}
-    values = Cells(cells)
-    assert values.find("s", Variant.from_csv("qffl", "q=5"), "hp_q").mean == 1
-    assert values.find("s", Variant.from_csv("qffl", "q=5"), "num_clients").mean == 3
-    assert values.find("s", Variant.from_csv("afl", ""), "hp_q") is None
-    assert values.missing("t", NO_VARIANT, "num_clients") == "no value for num_clients in t"
-
-
 # -- targets that were not reached --------------------------------------------------------------
-def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
-    lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
-    cell = ours(tidy(tmp_path, *lines)).find("s", Variant.from_csv("a", ""), "reach")
-    assert (cell.mean, cell.std, cell.seeds, cell.censored, cell.diverged) == (math.inf, None, 3, 2, 0)
-    cell = ours(tidy(tmp_path, *lines[:1])).find("s", Variant.from_csv("a", ""), "reach")
-    assert (cell.mean, cell.std, cell.censored) == (3.0, 0.0, 0)
-
-
-@pytest.mark.parametrize("bad", ["", "nan", "-inf"])
-def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> None:
-    path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
-    cell = ours(path).find("s", Variant.from_csv("a", ""), "reach")
-    assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
 
 
 # -- units that a metric has in other settings --------------------------------------------------
-def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
-    described = Metric(name="loss", meaning="", unit="nats", other_units=["mse"])
-    assert [described.shown_in(unit) for unit in ("nats", "mse", "", "percent")] == ["nats", "mse", "nats", "nats"]
-    path = tmp_path / "t.csv"
-    path.write_text(f"{REPORTED}t,s,fedavg,,loss,0.01,,,mse,\n")
-    values = reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
-    cell = values.find("s", Variant.from_csv("fedavg", ""), "loss")
-    assert (cell.mean, cell.unit) == (0.01, "mse")
-    with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
-        factor("mse", "nats")
 
 
 # -- what is timed and what settings say --------------------------------------------------------
-
-
-def test_configuration_of_a_setting() -> None:
-    setting = {"batch_size": None, "learning_rate": 5e-5, "local_epochs": 2, "rounds": 3, "surrogate": None}
-    assert configured(setting) == {
-        "config_batch_size": math.inf, "config_learning_rate": 5e-5, "config_local_epochs": 2, "config_rounds": 3,
-    }  # fmt: skip
-    more = configured(setting | {"batch_size": 512, "surrogate": {"clusters": 2}})
-    assert (more["config_batch_size"], more["config_clusters"]) == (512, 2)
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,6 @@ import pytest
 
 from fairfl.metrics import accuracy
 from fairfl.metrics.accuracy import accuracy_highest, accuracy_lowest, accuracy_std, angle_deg, cv, kl_uniform
-from fairfl.metrics.fairness import accuracy_mean
-
-TEN = np.array([80, 90, 60, 70, 100, 50, 85, 95, 75, 65]) / 100
-
-
-def test_worked_numbers():
-    assert accuracy_mean(TEN) == pytest.approx(0.77)
-    assert accuracy_std(TEN) == pytest.approx(0.15198684)  # the sample standard deviation is 0.16020820
-    assert accuracy.accuracy_worst(TEN) == 0.5
-    assert accuracy.accuracy_var(TEN) == pytest.approx(0.0231)  # 231 squared percentage points
-    assert cv(TEN) == pytest.approx(0.197386, abs=1e-6)
-    assert angle_deg(TEN) == pytest.approx(11.165823, abs=1e-6)
-    assert kl_uniform(TEN) == pytest.approx(0.019972, abs=1e-6)
-    assert accuracy_lowest(TEN, 5) == accuracy_lowest(TEN, 10) == 0.5
-    assert accuracy_lowest(TEN, 20) == pytest.approx(0.55)
-    assert accuracy_highest(TEN, 10) == 1.0
-    assert accuracy_highest(TEN, 20) == pytest.approx(0.975)
 
 
 def test_fedfv_prints_the_standard_deviation_over_clients_under_var():

@@ -11,8 +11,6 @@ from fairfl.metrics.registry import (
     evaluate,
     evaluate_against,
     evaluate_along,
-    evaluate_assignment,
-    evaluate_local,
     measured,
 )
 from fairfl.metrics.statistics import STATISTICS, lambda_bound
@@ -48,15 +46,6 @@ def test_registry_rows():
     assert rows["loss_client_2"] == ("nats", 1.2)
     assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
     assert rows["n_skipped"] == ("count", 0)
-
-
-def test_registry_rows_of_surrogates():
-    rows = rows_of(evaluate(vectors(excess=fairness.gaps(LOSS, BEST), excess_last=[0.25, 0.5, 0.5])))
-    assert rows["faa"] == ("nats", pytest.approx(0.6)) and rows["faa_last"] == ("nats", 0.25)
-    assert rows["agnostic_loss"] == ("nats", 1.2)
-    assert [rows[f"excess_client_{k}"][1] for k in range(3)] == pytest.approx([0.1, -0.1, 0.5])
-    assert rows["accuracy_parity"] == rows["accuracy_std"] and rows["loss_parity"] == rows["loss_std"]
-    assert not [name for name in rows_of(evaluate(vectors())) if name.startswith(("faa", "excess"))]
 
 
 def test_tails_have_the_number_in_their_name():
@@ -117,14 +106,6 @@ def test_along_training_the_mean_over_clients_with_samples_counts():
     assert alone["rounds_to_accuracy70"] == ("rounds", 20)
 
 
-def test_rows_of_an_assignment():
-    rows = rows_of(evaluate_assignment([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [1, 0, 0]))
-    assert rows == {
-        "cluster_client_0": ("", 0), "cluster_client_1": ("", 1), "cluster_client_2": ("", 1),
-        "assignment_rand": ("", 1),
-    }  # fmt: skip
-
-
 def test_against_a_baseline():
     a, b = pd.Series([0.55, 0.58, 0.72, 0.79]), pd.Series([0.5, 0.6, 0.7, 0.8])
     rows = rows_of(evaluate_against(a, b))
@@ -134,11 +115,6 @@ def test_against_a_baseline():
     assert rows["degraded_well_gain"] == ("fraction", pytest.approx(0.005))
     assert rows["accuracy_gain"] == ("fraction", pytest.approx(0.01))
     assert rows["accuracy_worst10_gain"] == ("fraction", pytest.approx(0.05))
-
-
-def test_registry_of_local_optima():
-    rows = {metric: value for metric, _, value in evaluate_local(np.array(BEST))}
-    assert rows["local_loss_min"] == 0.4 and rows["local_loss_max"] == 0.9
 
 
 # -- other numbers ----------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 from pydantic import ValidationError
-from torch import nn
 
 from fairfl import models
 from fairfl.models import cnn
@@ -62,18 +61,6 @@ def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     for values in (weight, bias):
         assert 0.9 / 20 < values.abs().max() < 1.0001 / 20
     assert weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
-
-
-def test_a_cnn_with_blocks_of_their_own():
-    config = cnn.Config(channels=[2, 3, 4], kernel=[5, 3, 1], padding=[2, 0, 1], pool=[3, 1, 2])
-    layers = list(cnn.build(config, (1, 20, 26), 5))
-    convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
-    assert [(layer.out_channels, layer.kernel_size, layer.padding) for layer in convolutions] == [
-        (2, (5, 5), (2, 2)),
-        (3, (3, 3), (0, 0)),
-        (4, (1, 1), (1, 1)),
-    ]
-    assert [layer.kernel_size for layer in layers if isinstance(layer, nn.MaxPool2d)] == [3, 2]
 
 
 def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():

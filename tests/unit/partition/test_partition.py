@@ -169,11 +169,6 @@ def test_a_client_without_training_samples_is_refused():
         parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), Split(**split), rng())
 
 
-def test_more_samples_than_there_are():
-    with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
-        partition(spec(samples=301), tensors())
-
-
 def test_statistics_count_labels():
     data = tensors()
     columns, assignment = partition(spec(), data)

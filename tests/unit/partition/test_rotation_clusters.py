@@ -1,15 +1,12 @@
 """Rotated clusters: even shares, exact numbers of images at each angle, true clusters, what cannot be."""
 
-import json
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fairfl.data.interface import assemble
 from fairfl.partition.interface import Table
 from fairfl.partition.rotation_clusters import Config, assign
-from tests.unit.partition.partition_tables import dealt, rng
+from tests.unit.partition.partition_tables import rng
 
 FOCUS = {"angles": [0, 90, 180], "clients": [7, 2, 1]}
 
@@ -63,11 +60,3 @@ def test_the_quarter_turns_are_those_of_the_angles():
 def test_wrong_options_are_named(changes, words):
     with pytest.raises(ValidationError, match=words):
         Config(**FOCUS | changes)
-
-
-def test_the_partition_keeps_turns_and_clusters(tmp_path):
-    data = assemble("toy", 3, "made", np.zeros((60, 1, 4, 4), np.uint8), np.arange(60) % 3)
-    rotated = {"name": "rotation_clusters", "angles": [0, 270], "clients": [2, 1], "mixture": 1.0}
-    table = dealt(tmp_path, data, clients=3, partition=rotated)
-    assert json.loads(table.schema.metadata[b"clusters"]) == [0, 0, 1]
-    assert np.array_equal(table["turn"].to_numpy(), np.where(table["client"].to_numpy() == 2, 3, 0))

@@ -3,37 +3,29 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
-from fairfl.experiments.workload import Workload, load_workload
 from fairfl.planning import data, own_data
 from fairfl.runtime.errors import FairflError
+from tests.unit.edited_papers import template
 
 TABLE = "x,y,outcome,ward\n" + "".join(f"{n},{n % 7},{'ab'[n % 2]},w{n % 4}\n" for n in range(80))
 
 
+OWN = {"name": "local_csv", "label": "outcome", "client": "ward"}
+KEYS = {
+    "data": OWN, "model": {"name": "logistic_regression"}, "partition": {"name": "by_client"}, "clients": 4,
+    "clients_per_round": 4,
+}  # fmt: skip
+DIGITS = {"data": {"name": "digits"}, "partition": {"name": "dirichlet_by_class", "alpha": 0.5}}
+
+
 @pytest.fixture()
-def planned(root: Path, tmp_path: Path):
+def planned(tmp_path: Path):
     """The template's workload on a table, with other keys of its setting."""
-    paper = yaml.safe_load((root / "papers/template.yaml").read_text())
-    for name in ("papers", "scales", "data/local_csv"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "scales/quick.yaml").write_text("scale: quick\ndescription: d\n")
-    (tmp_path / "data/local_csv/table.csv").write_text(TABLE)
-
-    def plan(**keys) -> Workload:
-        paper["settings"]["template_digits"] |= {
-            "data": {"name": "local_csv", "label": "outcome", "client": "ward"},
-            "model": {"name": "logistic_regression"},
-            "partition": {"name": "by_client"},
-            "clients": 4,
-            "clients_per_round": 4,
-        } | keys
-        (tmp_path / "papers/template.yaml").write_text(yaml.safe_dump(paper))
-        config = {"scale": "quick", "papers": ["template"], "data_folder": str(tmp_path / "data")}
-        return load_workload(tmp_path, config)
-
-    return plan
+    path = tmp_path / "data/local_csv/table.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(TABLE)
+    return lambda **keys: template(tmp_path, KEYS | keys, data_folder=str(tmp_path / "data"))
 
 
 def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None:
@@ -48,7 +40,7 @@ def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None
 
 
 def test_surrogates_need_the_true_clusters(planned) -> None:
-    data = {"name": "local_csv", "label": "outcome", "client": "ward", "features": ["x"], "cluster": "outcome"}
+    data = OWN | {"features": ["x"], "cluster": "outcome"}
     own_data.dealt(planned(surrogate={"clusters": 2}, data=data))  # odd wards are of class b
     with pytest.raises(FairflError, match="surrogate.clusters is 2, the partition's number of true clusters is 1"):
         own_data.dealt(planned(surrogate={"clusters": 2}, data=data | {"cluster": None}))
@@ -58,34 +50,21 @@ def test_surrogates_need_the_true_clusters(planned) -> None:
     ("keys", "message"),
     [
         ({"clients": 5, "clients_per_round": 5}, "4 of 4 owners have 1 or more samples, the setting asks for 5"),
-        ({"data": {"name": "local_csv", "label": "outcom", "client": "ward"}}, "no column 'outcom'; did you mean"),
+        ({"data": OWN | {"label": "outcom"}}, "no column 'outcom'; did you mean"),
         ({"data": {"name": "local_csv", "label": "outcome"}}, "sample 1: ward: 'w0' is no number"),
-        ({"data": {"name": "local_csv", "label": "outcome", "features": ["x"]}}, "by_client needs data whose rows"),
+        ({"data": OWN | {"client": None, "features": ["x"]}}, "by_client needs data whose rows"),
         ({"samples": 100}, "samples is 100, the data set has only 80"),
+        (DIGITS | {"clients": 5000, "clients_per_round": 5}, "5000"),
+        (DIGITS | {"partition": {"name": "by_client"}}, "by_client needs data whose rows"),
+        (DIGITS | {"samples": 2000}, "samples is 2000, the data set has only 1797"),
     ],
 )  # fmt: skip
-def test_what_the_table_cannot_give_is_refused(planned, keys, message) -> None:
+def test_what_the_data_cannot_give_is_refused(planned, keys, message) -> None:
+    own_data.dealt(planned(**DIGITS))
     with pytest.raises(FairflError) as error:
         own_data.dealt(planned(**keys))
-    assert str(error.value).startswith("papers/template.yaml: settings.template_digits: ") and message in str(
-        error.value
-    )
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"clients": 5000, "clients_per_round": 5}, "5000"),
-        ({"partition": {"name": "by_client"}}, "by_client needs data whose rows"),
-        ({"samples": 2000}, "samples is 2000, the data set has only 1797"),
-    ],
-)
-def test_what_data_without_files_cannot_give_is_refused(planned, keys, message) -> None:
-    digits = {"data": {"name": "digits"}, "partition": {"name": "dirichlet_by_class", "alpha": 0.5}}
-    own_data.dealt(planned(**digits))
-    with pytest.raises(FairflError) as error:
-        own_data.dealt(planned(**digits | keys))
-    assert "settings.template_digits: " in str(error.value) and message in str(error.value)
+    assert str(error.value).startswith("papers/template.yaml: settings.template_digits: ")
+    assert message in str(error.value)
 
 
 def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:

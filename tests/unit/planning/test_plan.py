@@ -95,14 +95,6 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     assert " 67 are checked by what is done, " in tells
 
 
-def test_nothing_to_do_is_one_line(root, configuration, capsys):
-    graph = graph_of(load_workload(root, configuration()))
-    finish(graph)
-    assert printed(root, configuration(), capsys) == [
-        f"nothing to do at scale full: every result is as today's code makes it; {PAGE}"
-    ]
-
-
 def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configuration):
     usual = usual_config(root).model_dump(mode="json")
     assert plan.command(root, Config(**usual)) == "snakemake --cores all"

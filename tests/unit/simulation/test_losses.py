@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed, predictions
+from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed
 
 CLOSED = [name for name, loss in LOSSES.items() if isinstance(loss, ClosedForm)]
 LAYOUTS = {
@@ -93,8 +93,3 @@ def test_the_logarithm_of_a_mixture_is_bounded():
 
 
 # ---- outputs
-
-
-def test_predictions_at_every_position():
-    assert predictions(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]])).tolist() == [[1, 0]]
-    assert predictions(torch.tensor([[0.5], [-0.5]])).tolist() == [1, 0]

@@ -1,11 +1,7 @@
 """The simulator: reference loop, evaluation, resume, divergence, seeds."""
 
-import math
-
-import pytest
 import torch
 
-from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation, log_spaced
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
@@ -15,40 +11,6 @@ BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
 def simulation(clients=None, **changes):
     clients = clients or image_clients([4, 6, 9])
     return Simulation(spec_of(**changes), clients, BEST, CPU)
-
-
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch, stop=2):
-    """The checkpoints that a run leaves; test_every.py resumes all algorithms from a saved state."""
-    monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)  # save after every round
-    checkpoint, rounds = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0), []
-
-    class Killed(Exception):
-        pass
-
-    class Recorded(Simulation):
-        def run_round(self):
-            rounds.append(self.round)
-            if rounds.count(stop) == 1 and self.round == stop:
-                raise Killed
-            super().run_round()
-
-    given = (spec_of(rounds=4, batch_size=2, clients_per_round=2), image_clients([4, 6, 9]), None, CPU)
-    with pytest.raises(Killed):
-        Recorded(*given).run(checkpoint)
-    result, whole = Recorded(*given).run(checkpoint), Simulation(*given).run()
-    assert rounds == [*range(stop + 1), *range(stop, 4)]
-    assert torch.equal(result.x, whole.x)
-    for row, other in zip(result.history, whole.history, strict=True):
-        assert all(torch.equal(row[key], other[key]) for key in row)
-
-
-def test_a_client_that_sends_nan_is_left_out_and_counted():
-    clients = image_clients([4, 6, 9])
-    clients.parts["train"].inputs[5] = float("nan")  # a sample of client 1
-    run = simulation(clients)
-    result = run.run()
-    assert torch.isfinite(result.x).all()
-    assert result.dropped == 6  # one report in each of six rounds
 
 
 def test_a_model_that_nobody_can_train_has_diverged():
