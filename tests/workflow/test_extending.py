@@ -1,17 +1,14 @@
 """docs/extending.md is executed as it is printed: an algorithm, a paper and a data set of one's own."""
 
 import csv
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 
 import pytest
 import yaml
 
-from tests.workflow.small_project import Project
+from tests.workflow.small_project import Project, forks
 from tests.workflow.test_docs_example import laid_over
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("extending")]
@@ -31,13 +28,10 @@ def clone(root, tmp_path) -> Project:
 
 
 def run(project: Project, line: str) -> str:
-    """A command of the page, with this interpreter in place of the one of .venv/bin."""
+    """A command of the page, as it is run from the folder."""
     command, *rest = shlex.split(line)
-    words = {"fairfl": ["-m", "fairfl", *rest], "python": rest}[command]
-    environment = os.environ | {"PYTHONPATH": str(project.folder / "src"), "FAIRFL_DISPLAY": "plain"}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=project.folder, env=environment, text=True, stdout=-1, stderr=subprocess.STDOUT
-    )
+    words = {"fairfl": ["fairfl", *rest], "python": rest[1:]}[command]
+    done = forks()(project.folder, words, path=[project.folder / "src"], FAIRFL_DISPLAY="plain")
     assert done.returncode == 0, f"{line}\n{done.stdout[-4000:]}"
     return done.stdout
 

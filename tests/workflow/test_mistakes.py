@@ -32,7 +32,7 @@ def test_values_are_blamed_on_where_they_were_given(fresh):
     assert "config.yaml: checkpoint_seconds: -1" in said
 
 
-@pytest.mark.parametrize("module", ["algorithms/fedavg", "simulation/simulation", "planning/restriction"])
+@pytest.mark.parametrize("module", ["algorithms/fedavg", "planning/restriction"])
 def test_a_syntax_error_is_one_line(fresh, module):
     path = f"src/fairfl/{module}.py"
     text = (fresh.folder / path).read_text()

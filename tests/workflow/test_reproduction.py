@@ -11,7 +11,7 @@ from fairfl.reporting.page.page import render
 from fairfl.terminal.summary import checked_lines
 from tests.workflow.small_project import Project
 
-pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.xdist_group("reproduction")]
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("reproduction")]
 COMMITTED = tuple(f"results/recorded/{name}.csv" for name in ("comparison", "claims", "differences"))
 
 
@@ -30,12 +30,14 @@ def clone(root, tmp_path_factory) -> Project:
     return project
 
 
+@pytest.mark.long
 def test_the_committed_texts_are_what_the_record_gives(root, clone):
     pages = [str(path.relative_to(root)) for path in [root / "README.md", *root.glob("docs/**/*.md")]]
     for name in (*COMMITTED, *pages):
         assert (clone.folder / name).read_text() == (root / name).read_text(), f"{name} is stale: `make report`"
 
 
+@pytest.mark.long
 def test_the_same_numbers_are_counted_in_five_places(clone):
     """README, docs/papers/, the last words of a run, the plan and the page: how many can be compared and are
     checked."""

@@ -102,20 +102,6 @@ def test_targets_behind_two_hyphens_stay_behind_all_options(clone, capsys):
     assert "takes: about 3 min" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "text"), [("zeta_a", None), ("zeta_b", "x = 1\n")])
-def test_a_link_stays_only_if_something_was_built_with_it(clone, tmp_path, name, text):
-    """A dry run takes it back, and so does a file that is no algorithm."""
-    file, link = tmp_path / f"{name}.py", PACKAGE / f"algorithms/{name}.py"
-    source = (PACKAGE / "algorithms/term.py").read_text()
-    file.write_text(source if text is None else text)
-    try:
-        compare.main(clone.root, [str(file), "--with", "fedfv_table3", "-n"])
-        assert text is None
-    except FairflError as error:
-        assert text is not None and f"src/fairfl/algorithms/{name}.py: no `class Config" in str(error)
-    assert not link.is_symlink() and name not in names("algorithms")
-
-
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
     compare.main(clone.root, ["qffl/q=0.3", "qffl/q=0.4", "--with", "fedfv_table3", "--name", "mine"])
     written = yaml.safe_load((clone.root / "papers/mine.yaml").read_text())

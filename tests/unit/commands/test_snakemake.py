@@ -77,18 +77,6 @@ def test_cores_that_are_said_stay(word):
     assert with_cores([word, "eagle"]) == [word, "eagle"]
 
 
-def test_targets_behind_two_hyphens_stay_the_last_words():
-    assert with_cores(["plan", "--config", "papers=mine", "--"]) == [
-        "plan",
-        "--config",
-        "papers=mine",
-        "--cores",
-        "all",
-    ]
-    assert with_cores(["--config", "a=b", "--", "x"]) == ["--config", "a=b", "--cores", "all", "--", "x"]
-    assert with_cores(["-c2", "--", "x"]) == ["-c2", "--", "x"]
-
-
 @pytest.mark.parametrize("word", ["-n", "--config", "eagle"])
 def test_all_cores_otherwise(word):
     assert with_cores([word]) == [word, "--cores", "all"]

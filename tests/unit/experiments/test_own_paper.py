@@ -29,14 +29,6 @@ def written(folder: Path, data: dict, name: str = "template") -> Path:
     return path
 
 
-def test_the_template_can_be_planned(root):
-    workload = load_workload(root, {"scale": "quick", "papers": ["template"]})
-    preflight.check(workload)
-    assert list(workload.artifacts) == ["template_table1", "template_figure1"]
-    assert len(workload.runs) == 6
-    assert workload.papers["template"].citation == ""
-
-
 def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, template):
     template["settings"]["template_owners"] = {"extends": "template_digits", "partition": {"name": "by_client"}}
     template["settings"]["template_skewed"] = {"extends": "template_digits", "partition": {"min_samples": 5}}

@@ -143,46 +143,44 @@ def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
     assert float(line.tolerance) == pytest.approx(2.100922 * 0.5 + 0.005, abs=1e-6)
 
 
-def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:
-    workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
-    fact = {"key": "rounds", "values": [50, 100], "why": "not stated"}
-    unstated = Unstated(facts={"length": fact}, targets={"loss": 0.1}, fitted="100 rounds")
-    workload.settings["same"] = workload.settings["same"].model_copy(update={"unstated": unstated})
-    lines = lines_of(workload, tmp_path)
-    assert (one(lines, "same").verdict, one(lines, "same", "qffl").verdict) == ("fitted", "agrees")
-    searched = unstated.model_copy(update={"fitted": None})
-    workload.settings["same"] = workload.settings["same"].model_copy(update={"unstated": searched})
-    assert one(lines_of(workload, tmp_path), "same").verdict == "agrees"
-
-
-def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(tmp_path) -> None:
-    workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
-    workload.settings["same"] = workload.settings["same"].model_copy(update={"fitted": {"qffl/q=1.0": "its step"}})
-    lines = lines_of(workload, tmp_path)
-    chosen_by, other = one(lines, "same", "qffl"), one(lines, "same")
-    assert (chosen_by.verdict, chosen_by.verdict_strict, other.verdict) == ("fitted", "fitted", "agrees")
-    assert (chosen_by.note, other.note) == ("fitted: this row chose its step", "")
+FACTS = {"length": {"key": "rounds", "values": [50, 100], "why": "not stated"}}
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"), [("5.71", "agrees"), ("4.49", "agrees"), ("5.72", "differs"), ("4.48", "differs")]
-)
-def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
-    rows = compare(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n")
-    assert one(rows, "same").verdict == wanted  # ours 5.1, tolerance 0.6135
-
-
-@pytest.mark.parametrize(
-    ("config", "wanted"),
+    ("chosen", "verdicts", "notes"),
     [
-        ({}, "agrees"),
-        ({"significance_level": 0.2, "close_relative": 0.05}, "differs"),
-        ({"significance_level": 0.2, "close_relative": 0.06}, "close"),
+        ({"unstated": {"fitted": "100 rounds"}}, ("fitted", "agrees"), None),
+        ({"unstated": {}}, ("agrees", "agrees"), None),  # searched, and nothing taken
+        ({"fitted": {"qffl/q=1.0": "its step"}}, ("agrees", "fitted"), ("", "fitted: this row chose its step")),
     ],
 )
-def test_limits_come_from_config(tmp_path, config, wanted) -> None:
-    """Ours is 0.3 below; at 20 % the tolerance is 0.2717, and 6 % of 5.4 are 0.324."""
-    workload = build(tmp_path, "table1,same,fedavg,,loss,5.4,,,nats,\n", verdict=config)
+def test_numbers_that_something_was_chosen_by_are_not_judged_and_the_others_are(
+    tmp_path, chosen, verdicts, notes
+) -> None:
+    workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
+    if "unstated" in chosen:
+        chosen = {"unstated": Unstated(facts=FACTS, targets={"loss": 0.1}, **chosen["unstated"])}
+    workload.settings["same"] = workload.settings["same"].model_copy(update=chosen)
+    found = [one(lines_of(workload, tmp_path), "same", name) for name in ("fedavg", "qffl")]
+    assert tuple(line.verdict for line in found) == tuple(line.verdict_strict for line in found) == verdicts
+    assert notes is None or tuple(line.note for line in found) == notes
+
+
+SHARP = {"significance_level": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("value", "config", "wanted"),
+    [
+        *((value, {}, "agrees") for value in ("5.71", "4.49", "5.4")),  # the tolerance is 0.6135
+        *((value, {}, "differs") for value in ("5.72", "4.48")),
+        ("5.4", SHARP | {"close_relative": 0.05}, "differs"),  # it is 0.2717, and 6 % of 5.4 are 0.324
+        ("5.4", SHARP | {"close_relative": 0.06}, "close"),
+    ],
+)
+def test_agreement_is_two_sided_includes_its_limit_and_limits_come_from_config(tmp_path, value, config, wanted) -> None:
+    """Ours is 5.1."""
+    workload = build(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n", verdict=config)
     assert one(lines_of(workload, tmp_path), "same").verdict == wanted
 
 
@@ -409,34 +407,23 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
 REACH = {"reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}}
 
 
-def reaches(root: Path, setting: str, *values: str) -> None:
-    text = "".join(f"{setting},fedavg,,{seed},reach,{v},rounds,d,10,r{seed},f\n" for seed, v in enumerate(values))
-    (root / f"results/tidy/{setting}.csv").write_text(TIDY + text)
-
-
 @pytest.mark.parametrize(
-    ("reported", "ours", "shown", "wanted", "difference"),
+    ("reported", "ours", "shown", "wanted", "note"),
     [
-        ("inf", ("inf", "inf"), "inf", "agrees", ""),
-        ("29", ("inf", "inf"), "inf", "differs", ""),
-        ("inf", ("29", "inf"), "inf", "agrees", ""),
-        ("inf", ("29", "nan"), "", "diverged", ""),
+        ("inf", ("inf", "inf"), "inf", "agrees", "not reached by 2 of 2 seeds"),
+        ("29", ("29", "inf", "inf"), "inf", "differs", "not reached by 2 of 3 seeds"),
+        ("inf", ("29", "inf"), "inf", "agrees", "not reached by 1 of 2 seeds"),
+        ("inf", ("29", "nan"), "", "diverged", "1 of 2 seeds diverged"),
     ],
 )
-def test_targets_that_were_not_reached(tmp_path, reported, ours, shown, wanted, difference) -> None:
+def test_targets_that_were_not_reached(tmp_path, reported, ours, shown, wanted, note) -> None:
     table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
     workload = build(tmp_path, f"table1,same,fedavg,,reach,{reported},,,rounds,\n", {"table1": table}, REACH)
-    reaches(tmp_path, "same", *ours)
+    text = "".join(f"same,fedavg,,{seed},reach,{v},rounds,d,10,r{seed},f\n" for seed, v in enumerate(ours))
+    (tmp_path / "results/tidy/same.csv").write_text(TIDY + text)
     line = one(lines_of(workload, tmp_path), "same", metric="reach")
-    assert (line.reported, line.ours, line.verdict, line.difference) == (reported, shown, wanted, difference)
-
-
-def test_the_note_counts_the_seeds_that_did_not_reach_the_target(tmp_path) -> None:
-    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
-    workload = build(tmp_path, "", {"table1": table}, REACH)
-    reaches(tmp_path, "same", "29", "inf", "inf")
-    line = one(lines_of(workload, tmp_path), "same", metric="reach")
-    assert (line.note, line.ours_std, line.seeds) == ("not reached by 2 of 3 seeds", "", 3)
+    assert (line.reported, line.ours, line.verdict, line.difference) == (reported, shown, wanted, "")
+    assert (line.note, line.ours_std, line.seeds) == (note, "", len(ours))
 
 
 SECONDS = {

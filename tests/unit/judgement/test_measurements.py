@@ -81,7 +81,8 @@ def test_what_agrees_by_wider_limits_alone_is_told():
 
 
 def test_inconclusive_numbers_are_counted_apart_and_in_no_share():
-    rows = [{"verdict": word, "reported": str(n)} for n, word in enumerate(("agrees", "differs", "inconclusive"))]
+    rows = [{"verdict": word, "reported": str(n)} for n, word in enumerate(("agrees", "differs"))]
+    rows.append({"verdict": "inconclusive", "verdict_strict": "agrees", "reported": "2"})
     found = count(lines(*rows, {"verdict": "not run", "metric": "loss_mean"}))
     assert (found.conclusive, found.inconclusive, found.checked, found.published) == (2, 1, 3, 4)
     assert share(found) == "50 %" and found.cells == 3

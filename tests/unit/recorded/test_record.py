@@ -79,16 +79,6 @@ def test_metrics_come_back_equal_to_the_bit(tmp_path):
     assert settings(tmp_path) == ["s"]
 
 
-def test_what_is_added_later_leaves_the_rest_as_it_is(tmp_path):
-    stored(tmp_path, a=table(5, 1))
-    before = Record("s", tmp_path)
-    stored(tmp_path, b=table(3, 2))
-    after = Record("s", tmp_path)
-    assert only(after, "a") == only(before, "a")
-    assert curves.digest(after.metrics(*only(after, "a"))) == curves.digest(table(5, 1))
-    after.check()
-
-
 def test_parts_come_back_in_the_order_of_each_run(tmp_path):
     """The columns of the table are those of the first entry, then what the others add."""
     test, train = table(2, 1), table(2, 2, "train")
