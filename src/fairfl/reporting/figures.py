@@ -36,7 +36,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     spec = _readable(spec)
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
-    fonts, without = margins.fonts_with(margins.letters_lacking(spec.model_dump_json()))
+    fonts, without = margins.fonts_with(spec.model_dump_json())
     inputs = Inputs(spec)
     with style.applied(fonts), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph ")

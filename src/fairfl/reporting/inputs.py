@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from fairfl.data import prepared
+from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.arithmetic import describe_numerics
-from fairfl.judgement.cells import Cell, Cells, Curve, expanded, pooled
+from fairfl.judgement.cells import Cell, Cells, Curve, expanded, metric_of, pooled
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.results import Results
 from fairfl.judgement.units import unit_words
@@ -179,6 +180,12 @@ class Inputs:
     def members(self, column: str, setting: str) -> list[str]:
         """A column, or those that it stands for in a setting: gap_client_0, gap_client_1, ... for gap_client_k."""
         return expanded(column, setting, self.ours, self._reported)
+
+    def metric(self, name: str) -> Metric:
+        """What the artifact's paper says of a metric, or of its family."""
+        described = metric_of(self.spec.metrics, name)
+        assert described is not None  # columns are checked when the paper is read
+        return described
 
     def reported_point(self, setting: str, row: Row, metric: str) -> float | None:
         """The paper's number to draw beside ours; None if it is not known or of another experiment."""

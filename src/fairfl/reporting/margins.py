@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -15,23 +15,13 @@ from matplotlib.transforms import Bbox
 from fairfl.reporting.style import FONT, FOOTNOTE, GREY
 
 
-def letters_lacking(text: str) -> set[str]:
-    """Letters of a text that the usual font does not have."""
-    return {letter for letter in set(text) - _letters(font_manager.findfont(FONT)) if letter.isprintable()}
-
-
-def fonts_with(letters: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Families of fonts on this machine that have these letters, as few as will do, and the letters that none has."""
-    lacking, fonts = set(letters), []
-    entries = [font for font in font_manager.fontManager.ttflist if "Last Resort" not in font.name]
-    entries.sort(key=lambda font: (font.style != "normal", font.name, font.fname))
-    while lacking:
-        best = max(entries, key=lambda font: len(_letters(font.fname) & lacking))
-        if not _letters(best.fname) & lacking:
-            break
-        fonts.append(best.name)
-        lacking -= _letters(best.fname)
-    return fonts, lacking
+def fonts_with(text: str) -> tuple[list[str], set[str]]:
+    """Families of fonts on this machine that have letters of a text which the usual font lacks, and those none has."""
+    lacking = set(filter(str.isprintable, text)) - _letters(font_manager.findfont(FONT))
+    fonts = [font for font in font_manager.fontManager.ttflist if lacking and "Last Resort" not in font.name]
+    found = [(font.name, lacking & _letters(font.fname)) for font in fonts]
+    without = lacking.difference(*(letters for _, letters in found))
+    return list(dict.fromkeys(name for name, letters in found if letters)), without
 
 
 @cache

@@ -10,7 +10,7 @@ from fairfl.judgement.ranks import interval, mean_ranks
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.runtime.errors import FairflError
 
-COLUMNS = ("setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds")
+COLUMNS = ["setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds"]
 OVERALL = "all"  # stands in the columns setting and metric
 
 
@@ -38,7 +38,7 @@ class Ranked:
                 records.append((*row.names(setting).values(), metric, rank, np.nan, np.nan, self.seeds[setting]))
         for row, *ends in zip(self.rows, self.average, self.low, self.high, strict=True):
             records.append((*row.names(OVERALL).values(), OVERALL, *ends, min(self.seeds.values())))
-        return pd.DataFrame(records, columns=list(COLUMNS))
+        return pd.DataFrame(records, columns=COLUMNS)
 
 
 def split(inputs: Inputs, apart: list[str]) -> tuple[list[Row], list[Row]]:

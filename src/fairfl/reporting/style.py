@@ -18,7 +18,7 @@ import seaborn
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Colormap, ListedColormap, to_hex, to_rgb
+from matplotlib.colors import Colormap, ListedColormap, to_hex
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
@@ -83,8 +83,6 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "pfnm": ("#6A3D9A", "X", 3),
 }
 
-# Rows of one algorithm have its hue: shares of black (negative) or white that are mixed into its colour.
-_SHADES = (0.0, -0.4, 0.35, 0.65, -0.6)
 # Smallest and largest number there can be in a unit. No metric in percent is a change: those are in points.
 _BOUNDS = {"percent": (0.0, 100.0), "fraction": (0.0, 1.0)}
 
@@ -152,28 +150,15 @@ def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str,
     others = sorted(set(algorithms) - _ALGORITHMS.keys())
     hues = seaborn.husl_palette(max(12, len(others)), s=0.95, l=0.55).as_hex()
     taken = {look[1:] for look in _ALGORITHMS.values()}
-    shapes = [pair for pair in itertools.product(_MARKERS, range(len(_DASHES))) if pair not in taken]
-    looks = zip(hues, itertools.cycle(shapes), strict=False)
-    return _ALGORITHMS | {name: (hue, *shape) for name, (hue, shape) in zip(others, looks, strict=False)}
-
-
-def shade(color: str, number: int) -> str:
-    """The n-th shade of a colour: itself, then darker and lighter ones by turns."""
-    share = _SHADES[number % len(_SHADES)]
-    if share == 0:
-        return color
-    light = np.dot(to_rgb(color), (0.299, 0.587, 0.114))
-    if light < 0.3 or light > 0.6:  # a darker one would be black, a lighter one white
-        share = 0.16 * number % 0.8 * (1 if light < 0.3 else -1)
-    red, green, blue = ((1 - abs(share)) * part + max(share, 0.0) for part in to_rgb(color))
-    return to_hex((red, green, blue))
+    free = itertools.cycle(look for look in itertools.product(_MARKERS, range(len(_DASHES))) if look not in taken)
+    return _ALGORITHMS | {name: (hue, *look) for name, hue, look in zip(others, hues, free, strict=False)}
 
 
 def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]:
     """Colour, marker and line style of rows of an artifact with these algorithms.
 
-    The first row of an algorithm has the algorithm's; the next ones its hue in other shades, other dashes, and markers
-    that no algorithm of the artifact has.
+    The first row of an algorithm has the algorithm's; the next ones darker and lighter shades, other dashes, and
+    markers that no algorithm of the artifact has.
     """
     own = algorithm_looks({*algorithms, *(row.algorithm for row in rows)})
     free = [shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in rows}]
@@ -182,9 +167,11 @@ def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]
     for row in rows:
         number = seen[row.algorithm]
         color, shape, dashes = own[row.algorithm]
+        tints = seaborn.dark_palette if number % 2 else seaborn.light_palette  # by turns
+        shade = tints(color, 5, reverse=True).as_hex()[(number + 1) // 2 % 5]
         shape = free.pop(0) if number and free else shape
         # Lines of several algorithms, and of rows of one, stay apart without colour.
-        result[row] = {"color": shade(color, number), "marker": shape, "linestyle": dash(dashes + number)}
+        result[row] = {"color": shade, "marker": shape, "linestyle": dash(dashes + number)}
         seen[row.algorithm] += 1
     return result
 
@@ -302,7 +289,7 @@ def log_axis(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def write(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **given: Any) -> None:
-    """Write beside a place, `away` from it in points."""
+def write(axes: Axes, text: str, at: Any, away: Any, **given: Any) -> None:
+    """Write beside a place [2], `away` [2] from it in points."""
     look: dict[str, Any] = {"fontsize": 7, "ha": "center", "va": "center", "annotation_clip": False}
     axes.annotate(text, at, away, textcoords="offset points", **look | given)

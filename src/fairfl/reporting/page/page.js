@@ -121,7 +121,8 @@ function filter() {
   let count = 0;
   for (const item of items) {
     const data = item.dataset;
-    item.hidden = !(fits(data) && found(data.search)) || (on.has("checked") && !("checked" in data))
+    item.text ??= `${data.search} ${$($("a", item).hash).textContent}`.toLowerCase(); // all that its view says
+    item.hidden = !(fits(data) && found(item.text)) || (on.has("checked") && !("checked" in data))
       || (on.has("differing") && !("differing" in data)) || (on.has("stand-ins") && "standIn" in data);
     count += !item.hidden;
   }

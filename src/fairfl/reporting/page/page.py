@@ -6,7 +6,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import describe_numerics
-from fairfl.judgement.cells import metric_of
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import count, readings_and_own
@@ -25,8 +24,7 @@ from fairfl.judgement.ranking import RankingLine, ranking_lines
 from fairfl.judgement.recorded import Place, claims_by_name, ran_by_place, stored_numbers
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
-from fairfl.judgement.units import unit_words
-from fairfl.reporting.facts import Facts, facts_of
+from fairfl.reporting.facts import facts_of
 from fairfl.reporting.headlines import lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import condensed
@@ -179,20 +177,7 @@ def artifact_view(
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
         "rankings": [(metric_name(source.metrics, ranking.metric), ranking) for ranking in summaries.rankings],
-        "search": " ".join(searched(name, source, artifact, facts, summaries)).lower(),
     }
-
-
-def searched(name: str, paper: Paper, artifact: Artifact, facts: Facts, summaries: Summaries) -> Iterator[str]:
-    """What an artifact is found by: caption, algorithms, settings and their data, metrics, claims."""
-    yield from (name.replace("_", " "), name, paper.called, readable(artifact.title), readable(artifact.caption))
-    for key in dict.fromkeys(row.algorithm for row in artifact.rows):
-        yield from (key, readable(paper.algorithms[key].title) if key in paper.algorithms else "")
-    yield from (text for key, fact in facts.settings.items() for text in (key, fact.data))
-    described = (metric_of(paper.metrics, column) for column in artifact.columns)
-    for metric in filter(None, described):
-        yield from (readable(metric.name), readable(metric.meaning), unit_words(metric.unit))
-    yield from (claim.text for claim in summaries.claims)
 
 
 def claim_view(claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds",)
-COLUMNS = ("setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds")
+COLUMNS = ["setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds"]
 BANDS = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
 TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy (fraction)"}
 
@@ -70,7 +70,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
-    return figure, drawn[list(COLUMNS)]
+    return figure, drawn[COLUMNS]
 
 
 def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from fairfl.reporting.plots.gap_boxes import finite, of_clients
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
-COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "baseline", "accuracy")
+COLUMNS = ["setting", "algorithm", "hyperparameters", "seed", "client", "baseline", "accuracy"]
 FAMILY = "accuracy_client"
 
 
@@ -46,7 +46,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     if not cells:
         raise NoRunsError("Not run at this scale.")
     looks = inputs.looks
-    drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]
+    drawn = pd.concat(cells.values(), ignore_index=True)[COLUMNS]
     low = max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5)
 
     def draw_one(axes: Axes, key: tuple[str, Row]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs
 
 NEEDS = ("data",)
-COLUMNS = ("kind", "setting", "client", "class", "x", "y")
+COLUMNS = ["kind", "setting", "client", "class", "x", "y"]
 ALL = -1
 
 
@@ -34,7 +34,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     labels = ("feature 1", "feature 2")
     figure, drawn = panelled(titles, draw_one, (0.75, 1.6), 4, labels, sharex=True, sharey=True)
     style.legend_above(figure, class_keys(samples))
-    return figure, drawn[-1].assign(kind="sample", setting=setting)[list(COLUMNS)]
+    return figure, drawn[-1].assign(kind="sample", setting=setting)[COLUMNS]
 
 
 def scatter(axes: Axes, samples: pd.DataFrame, margin: float, shown: pd.DataFrame) -> pd.DataFrame:

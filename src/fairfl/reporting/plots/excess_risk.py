@@ -30,10 +30,10 @@ from fairfl.reporting.notes import plural, seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "partition", "reported")
-COLUMNS = (
+COLUMNS = [
     "setting", "algorithm", "hyperparameters", "agent", "cluster", "model", "loss", "loss_std", "bayes", "excess",
     "seeds", "excess_reported",
-)  # fmt: skip
+]  # fmt: skip
 
 _WIDTH = 0.72  # of a bar, in agents
 _DARK = "#222222"
@@ -79,7 +79,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     style.legend_above(figure, _keys(drawn), None if wide else 2)
     if drawn["seeds"].max() > 1:
         inputs.say(f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation.")
-    return figure, drawn[list(COLUMNS)]
+    return figure, drawn[COLUMNS]
 
 
 def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.D
         seeds = max(loss.seeds, excess.seeds)
         names = (*row.names(setting).values(), client + 1, cluster, followed + 1)
         records.append((*names, *numbers, seeds, reported))
-    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = pd.DataFrame(records, columns=COLUMNS)
     frame = frame.astype({"cluster": "Int64", "model": "Int64", "excess_reported": float})
     frame["seeds"] = frame["seeds"].max()
     lost = frame["agent"][frame["bayes"].isna()]

@@ -25,10 +25,10 @@ from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
-COLUMNS = (
+COLUMNS = [
     "factor", "level", "settings", "algorithm", "hyperparameters", "rank", "better", "low", "high", "pairs", "p",
     "p_holm", "cd", "friedman",
-)  # fmt: skip
+]  # fmt: skip
 ALL = "all"
 
 
@@ -107,7 +107,7 @@ def _compared(
             names = (factor, level, len(places), row.algorithm, row.hyperparameters, ranks[:, at].mean())
             numbers = (share, low, high, sum(map(len, of_level)), p, np.nan)
             records.append((*names, *numbers, *(ends if enough else (np.nan, np.nan))))
-    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = pd.DataFrame(records, columns=COLUMNS)
     return frame.assign(p_holm=holm(frame["p"].to_numpy(float)))
 
 

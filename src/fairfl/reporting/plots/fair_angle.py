@@ -6,7 +6,7 @@ fairfl.algorithms.shared.entropy; they stand in the CSV as metric angle_deg of u
 """
 
 from math import atan2, cos, degrees, radians, sin
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,16 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Wedge
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs
+from fairfl.runtime.errors import FairflError
 
 NEEDS = ()
-COLUMNS = ("algorithm", "metric", "value", "x", "y")
+COLUMNS = ["algorithm", "metric", "value", "x", "y"]
 
 _DARK = "#222222"
 _DIAGONAL = 45.0  # degrees, direction of the vector of ones
@@ -32,26 +33,20 @@ _EDGE: dict[str, Any] = {"color": style.BLUE, "linestyle": style.dash(1), "linew
 
 class Config(Strict):
     theta: float = Field(gt=0, lt=45, description="fair angle, degrees; no losses of two clients are beyond 45")
-    unfair: list[Annotated[float, Field(gt=0)]] = Field(
+    unfair: list[float] = Field(
         min_length=2, max_length=2, description="losses of two clients outside of the cone, the second the larger one"
     )
-    fair: list[Annotated[float, Field(gt=0)]] = Field(
-        min_length=2, max_length=2, description="losses of two clients inside of the cone"
-    )
-
-    @model_validator(mode="after")
-    def _sides(self) -> "Config":
-        unfair, fair = (degrees(atan2(second, first)) - 45 for first, second in (self.unfair, self.fair))
-        if unfair <= self.theta:
-            raise ValueError(f"unfair: {unfair:.1f} degrees from the vector of ones, not more than theta")
-        if abs(fair) > self.theta:
-            raise ValueError(f"fair: {abs(fair):.1f} degrees from the vector of ones, more than theta")
-        return self
+    fair: list[float] = Field(min_length=2, max_length=2, description="losses of two clients inside of the cone")
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     vectors = {"unfair": np.array(config.unfair), "fair": np.array(config.fair)}
     angles = {name: entropy.angle(torch.from_numpy(vector)) for name, vector in vectors.items()}
+    if not angles["fair"] <= config.theta < angles["unfair"]:
+        found = f"unfair {angles['unfair']:.1f}, fair {angles['fair']:.1f}"
+        raise FairflError(
+            f"{inputs.where}.options: degrees from the vector of ones: {found}. Expected theta between them"
+        )
     figure = style.canvas(style.COLUMN, 3.3)
     axes = figure.subplots()
     size = 1.15 * max(1.0, *config.unfair, *config.fair)
@@ -63,17 +58,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for name, vector in vectors.items():
         _arrow(axes, vector, _COLORS[name], "$F$")
         _arc(axes, degrees(atan2(vector[1], vector[0])), 0.5 * size, _COLORS[name], f"{angles[name]:.0f}°")
-    handles = [
-        style.key(_DARK, "vector of ones"),
-        style.key(_COLORS["unfair"], "losses, unfair"),
-        style.key(_COLORS["fair"], "losses, fair enough"),
-    ]
-    style.legend_above(figure, handles)
+    labels = {"vector of ones": _DARK, "losses, unfair": _COLORS["unfair"], "losses, fair enough": _COLORS["fair"]}
+    style.legend_above(figure, [style.key(color, label) for label, color in labels.items()])
     ends = {"ones": np.ones(2)} | vectors
     records: list[dict[str, Any]] = [{"algorithm": name, "metric": "", "x": x, "y": y} for name, (x, y) in ends.items()]
     shown = angles | {"theta": config.theta}
     records += [{"algorithm": name, "metric": "angle_deg", "value": value} for name, value in shown.items()]
-    return figure, pd.DataFrame(records, columns=list(COLUMNS))
+    return figure, pd.DataFrame(records, columns=COLUMNS)
 
 
 def _direction(angle: float) -> np.ndarray:
@@ -91,16 +82,12 @@ def _cone(axes: Axes, theta: float, size: float) -> None:
     for angle, name in ((_DIAGONAL + theta / 2, "fair"), (ends[0] - 3, "unfair"), (ends[1] + 3, "unfair")):
         text = "model alignment" if name == "fair" else "gradient alignment"
         x, y = 0.78 * size * _direction(angle)
-        axes.text(
-            x, y, text, color=_COLORS[name], rotation=angle, rotation_mode="anchor",
-            ha="center", va="center",
-        )  # fmt: skip
+        axes.text(x, y, text, color=_COLORS[name], rotation=angle, rotation_mode="anchor", ha="center", va="center")
 
 
 def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
     style.arrow(axes, vector, color, 1.6, 9, zorder=4)
-    away = 8 * vector / np.linalg.norm(vector)
-    axes.annotate(label, tuple(vector), tuple(away), textcoords="offset points", color=color, ha="center", va="center")
+    style.write(axes, label, vector, 8 * vector / np.linalg.norm(vector), color=color)
 
 
 def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> None:
@@ -108,7 +95,4 @@ def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> Non
     low, high = sorted((_DIAGONAL, angle))
     middle = _direction((low + high) / 2)
     axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9))
-    axes.annotate(
-        label, tuple(radius * middle), tuple(6 * middle), textcoords="offset points", color=color,
-        ha="center", va="center",
-    )  # fmt: skip
+    style.write(axes, label, radius * middle, 6 * middle, color=color)

@@ -16,7 +16,7 @@ from fairfl.reporting.frames import named_lines, panelled
 from fairfl.reporting.inputs import Inputs, Row
 
 NEEDS = ("tidy",)
-COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit")
+COLUMNS = ["setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit"]
 
 
 class Config(Labelled):
@@ -44,7 +44,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     titles = {setting: title if several else "" for setting, title in inputs.titles.items()}
     heights, labels = (0.75, 0.27 * len(rows)), (config.x_label, "")
     figure, drawn = panelled(titles, draw_one, heights, len(titles), labels, sharey=True)
-    return figure, pd.concat(filter(len, drawn), ignore_index=True)[list(COLUMNS)]
+    return figure, pd.concat(filter(len, drawn), ignore_index=True)[COLUMNS]
 
 
 def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
@@ -54,7 +54,7 @@ def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFr
         if cell := inputs.cell(setting, row, metric):
             point = {"client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
             records += [{**row.names(setting), **point, "seed": s, "value": v} for s, v in cell.by_seed.items()]
-    return pd.DataFrame(records, columns=list(COLUMNS)).sort_values(["seed", "client"])
+    return pd.DataFrame(records, columns=COLUMNS).sort_values(["seed", "client"])
 
 
 def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:

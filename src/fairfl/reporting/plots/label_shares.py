@@ -17,7 +17,7 @@ from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs
 
 NEEDS = ("statistics",)
-COLUMNS = ("setting", "client", "class", "samples", "share")
+COLUMNS = ["setting", "client", "class", "samples", "share"]
 
 
 class Config(Labelled):

@@ -45,7 +45,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     }
     lines = sum(map(len, classes.values())) + bool(classes["apart"])
     figure = style.canvas(style.PAGE, 1.1 + 0.185 * lines)
-    frames = [pd.DataFrame(columns=list(COLUMNS))]
+    frames = [pd.DataFrame(columns=COLUMNS)]
     for axes, panel in zip(figure.subplots(1, 2), ("utility", "fairness"), strict=True):
         ticks: dict[int, str] = {}
         used: dict[str, str] = {}

@@ -30,9 +30,9 @@ from fairfl.runtime.validation import nearest
 
 NEEDS = ("rounds", "reported")
 DRAWS_COLUMNS = ALONG_TRAINING = True
-COLUMNS = (
+COLUMNS = [
     "kind", "setting", "algorithm", "hyperparameters", "metric", "round", "mean", "low", "high", "seeds",
-)  # fmt: skip
+]  # fmt: skip
 
 BANDS_OF = 6  # lines: bands of more cover one another
 _PAPER: dict[str, Any] = {
@@ -79,7 +79,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     if inputs.rounds["seed"].nunique() > 1:
         band = BANDS[config.band] if len(look_of) <= BANDS_OF else ""
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{band}.")
-    return figure, drawn.reindex(columns=list(COLUMNS))
+    return figure, drawn.reindex(columns=COLUMNS)
 
 
 def _panel(

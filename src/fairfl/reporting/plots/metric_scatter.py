@@ -24,7 +24,7 @@ from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
-COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
+COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds"]
 
 
 class Config(Labelled):

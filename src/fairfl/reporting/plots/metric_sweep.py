@@ -27,7 +27,7 @@ from fairfl.runtime.validation import nearest
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
-COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds")
+COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds"]
 
 _PAPER: style.Look = {**style.HOLLOW, "linewidth": 0.5}
 
@@ -130,7 +130,7 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
             paper = inputs.reported_point(setting, row, metric)
             if row.algorithm in algorithms and paper is not None:
                 records.append({**names, "kind": "paper", "mean": paper})
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    return pd.DataFrame(records, columns=COLUMNS)
 
 
 # -- drawing ----------------------------------------------------------------------------------

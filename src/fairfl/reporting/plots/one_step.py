@@ -29,7 +29,7 @@ from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")
-COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "client", "tau", "x", "loss", "gap")
+COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "client", "tau", "x", "loss", "gap"]
 
 Look = dict[str, Any]
 _DARK = "#222222"
@@ -99,7 +99,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks)
     style.legend_above(figure, columns=4)
     frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
-    return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))
+    return figure, frame.assign(setting=setting).reindex(columns=COLUMNS)
 
 
 # -- numbers ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, mean_and_std
 
 NEEDS = ("tidy",)
-COLUMNS = ("setting", "label", "metric", "kind", "seed", "value")
+COLUMNS = ["setting", "label", "metric", "kind", "seed", "value"]
 
 
 class Config(Labelled):
@@ -52,4 +52,4 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     ]
     handles.append(style.key(style.GREY, "single seed", marker="o", linestyle="none", markersize=3, alpha=0.7))
     style.legend_above(figure, handles)
-    return figure, pd.DataFrame(records, columns=list(COLUMNS)).astype({"seed": "Int64"})
+    return figure, pd.DataFrame(records, columns=COLUMNS).astype({"seed": "Int64"})

@@ -25,10 +25,10 @@ from fairfl.reporting.ranked import split
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
-COLUMNS = (
+COLUMNS = [
     "setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit",
     "difference", "low", "high", "p", "seeds",
-)  # fmt: skip
+]  # fmt: skip
 
 
 class Config(Labelled):
@@ -117,7 +117,7 @@ def _panel(
             numbers = (one.difference, one.low, one.high, one.p, one.seeds)
             records.append(names | dict(zip(COLUMNS[7:], numbers, strict=True)))
             marks.append((one, at + (number - (len(own) - 1) / 2) * 0.7 / len(own), look))
-    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = pd.DataFrame(records, columns=COLUMNS)
     if corrected:
         frame["p_holm"] = holm(frame["p"].to_numpy(float))
     for number, (one, height, look) in enumerate(marks):

@@ -9,7 +9,6 @@ The CSV holds the cosine of each average (algorithm plain, projected, equal_say)
 cosine_<client>: below 0 the step takes that client uphill.
 """
 
-import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,27 +26,20 @@ from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs
 
 NEEDS = ()
-COLUMNS = ("algorithm", "metric", "value", "vector", "x", "y")
+COLUMNS = ["algorithm", "metric", "value", "vector", "x", "y"]
 _AVERAGE = "#222222"
 
 
 class Config(Strict):
     vectors: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
-        min_length=2, description="client -> its update direction; every two are in conflict, the longest comes first"
+        min_length=2, description="client -> its update direction"
     )
     losses: list[float] = Field(description="training loss of each client; the order of projection")
 
     @model_validator(mode="after")
-    def _conflict(self) -> "Config":
+    def _losses(self) -> "Config":
         if len(self.losses) != len(self.vectors):
             raise ValueError(f"losses: {len(self.losses)} numbers for {len(self.vectors)} vectors")
-        named = list(self.vectors.items())
-        for number, (first, (a, b)) in enumerate(named):
-            for second, (c, d) in named[number + 1 :]:
-                if a * c + b * d >= 0:
-                    raise ValueError(f"vectors: {first} and {second} are not in conflict: their inner product is >= 0")
-                if math.hypot(a, b) <= math.hypot(c, d):
-                    raise ValueError(f"vectors: {first} is not longer than {second}")
         return self
 
 
@@ -64,11 +56,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_title(title)
         axes.plot([0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9)
         axes.plot(*ends, marker="*", markersize=7, color=style.RED, linestyle="none")
-        # Beyond the star, where no arrow ends.
-        beyond = 9 * unit(ends)
-        axes.annotate(
-            r"$\theta^*$", ends, beyond, textcoords="offset points", color=style.RED, ha="center", va="center"
-        )
+        style.write(axes, r"$\theta^*$", ends, 9 * unit(ends), color=style.RED)  # beyond the star, where no arrow ends
         for k, vector in enumerate(vectors):
             style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
         style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
@@ -123,4 +111,4 @@ def _numbers(g: dict[str, np.ndarray], h: dict[str, np.ndarray], averages: dict[
     for way, average in averages.items():
         cosines = {f"cosine_{name}": float(unit(average) @ unit(update)) for name, update in g.items()}
         records += [{"algorithm": way, "metric": name, "value": value, "vector": ""} for name, value in cosines.items()]
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    return pd.DataFrame(records, columns=COLUMNS)

@@ -21,7 +21,7 @@ from fairfl.reporting.inputs import Inputs
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ()
-COLUMNS = ("number", "indent", "text", "comment")
+COLUMNS = ["number", "indent", "text", "comment"]
 
 _DARK = "#222222"
 _MARGIN, _NUMBERS, _INDENT, _LEADING, _FOOTER = 4.0, 20.0, 12.0, 2.2, 13.0  # points; the footer has one line
@@ -72,7 +72,7 @@ def listing(config: Config) -> pd.DataFrame:
             text, _, comment = line.partition(" // ")
             indent = (len(line) - len(line.lstrip(" "))) // 2
             records.append((count if numbered else pd.NA, indent, text.strip(), comment.strip()))
-    return pd.DataFrame(records, columns=list(COLUMNS)).astype({"number": "Int64"})
+    return pd.DataFrame(records, columns=COLUMNS).astype({"number": "Int64"})
 
 
 def _write(inputs: Inputs, figure: Figure, x: float, text: str, color: str = _DARK, side: str = "left") -> Text:

@@ -20,7 +20,7 @@ from fairfl.reporting.inputs import Inputs, NoRunsError, mean_and_std
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
-COLUMNS = ("setting", "metric", "other", "tau", "methods")
+COLUMNS = ["setting", "metric", "other", "tau", "methods"]
 
 
 class Config(Labelled):
@@ -37,7 +37,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         for one, other in combinations(metrics, 2):
             tau = numbers[one].corr(numbers[other], method="kendall", min_periods=3)
             records.append((setting, one, other, tau, (found[one] & found[other]).sum()))
-    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = pd.DataFrame(records, columns=COLUMNS)
     by_pair = frame.groupby(["metric", "other"])["tau"]
     mean, smallest = by_pair.mean(), by_pair.min()
     if mean.isna().all():

@@ -19,7 +19,7 @@ from fairfl.reporting.plots.client_scatter import class_keys, scatter
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
-COLUMNS = ("panel", "setting", "algorithm", "hyperparameters", "client", "class", "x", "y", "value", "std", "seeds")
+COLUMNS = ["panel", "setting", "algorithm", "hyperparameters", "client", "class", "x", "y", "value", "std", "seeds"]
 
 
 class Config(Strict):
@@ -48,7 +48,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     handles = [style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows]
     handles += [*style.client_keys(clients, lines=False), *class_keys(samples)]
     style.legend_above(figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2)
-    drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=list(COLUMNS))
+    drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=COLUMNS)
     bars_are = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}" if drawn["seeds"].max() > 1 else "1 seed"
     inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}.")
     return figure, drawn

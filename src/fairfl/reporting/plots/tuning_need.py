@@ -27,7 +27,7 @@ from fairfl.runtime import result_files
 
 NEEDS = ("tuned",)
 DRAWS_COLUMNS = True
-COLUMNS = ("setting", "algorithm", "trials", "expected")
+COLUMNS = ["setting", "algorithm", "trials", "expected"]
 
 
 class Config(Labelled):
@@ -87,7 +87,7 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
     tried = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
     scores = [point.value for one in tried.values() for point in one.points if point.value is not None]
     if not scores:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=COLUMNS)
     records = []
     for row, one in tried.items():
         axes.set_ylabel(config.y_labels.get(one.metric) or inputs.axis(one.metric))
@@ -101,7 +101,7 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
         look: style.Look = {"linewidth": 1.1, "markersize": 3} | looks[row]
         axes.plot(line.index, line, **look)
         records += [(setting, row.algorithm, trials, value) for trials, value in line.items()]
-    drawn = pd.DataFrame(records, columns=list(COLUMNS))
+    drawn = pd.DataFrame(records, columns=COLUMNS)
     shown = inputs.spec.metrics[next(iter(tried.values())).metric].unit
     if style.far_apart(drawn["expected"].tolist(), shown):
         style.log_axis(axes)

@@ -19,10 +19,10 @@ from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds", "data", "model")
 KEEP = ("path",)
-COLUMNS = (
+COLUMNS = [
     "panel", "setting", "algorithm", "hyperparameters", "client", "round", "mean", "low", "high", "seeds",
     "w1", "w2", "loss",
-)  # fmt: skip
+]  # fmt: skip
 
 
 GRID, LEVELS, MARGIN = 61, 12, 0.15  # points per side of the contours' loss; contours; room as a share of the range
@@ -55,7 +55,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     left.supylabel("training loss (nats)", fontsize=7.5)
     left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
     frames += _plane(right.subplots(), inputs, setting, rows, samples)
-    return figure, pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
+    return figure, pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: pd.DataFrame) -> list[pd.DataFrame]:

@@ -78,7 +78,7 @@ def entry(inputs: Inputs, setting: str, row: Row, metric: str) -> Entry:
     """A metric of a row. Beside choices, counts and what settings say stands the paper's number."""
     beside = origin(metric) not in ("tidy", "timed")
     return Entry(
-        inputs.cell(setting, row, metric) or Cell(None, unit=inputs.spec.metrics[metric].unit),
+        inputs.cell(setting, row, metric) or Cell(None, unit=inputs.metric(metric).unit),
         inputs.reported(setting, row, metric) if beside else None,
         endless(metric, inputs.spec.settings[setting].rounds),
     )
@@ -90,7 +90,8 @@ def lines_of(inputs: Inputs) -> list[TableLine]:
     lines: list[TableLine] = []
     for setting in inputs.settings:
         for row in inputs.rows_in(setting) or [Row(NO_VARIANT, "")] * (not inputs.rows):
-            columns = artifact.columns_for(row.algorithm, setting)
+            given = artifact.columns_for(row.algorithm, setting)
+            columns = [metric for column in given for metric in inputs.members(column, setting)]
             entries = {metric: entry(inputs, setting, row, metric) for metric in columns}
             nothing, kinds = None, set(map(origin, columns))
             if not any(each.ours.seeds for each in entries.values()):
@@ -144,7 +145,7 @@ def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -
         entries = {m: e for line in lines if line.setting == setting for m, e in line.entries.items() if e.ours.seeds}
         for metric, timed in entries.items():
             if origin(metric) == "timed":
-                times.setdefault(timed.ours.seeds, []).append(inputs.spec.metrics[metric].name)
+                times.setdefault(timed.ours.seeds, []).append(inputs.metric(metric).name)
         often = [f"{plural(number, 'repetition')} of {' and '.join(what)}" for number, what in times.items()]
         machines.append((names[setting], f"Measured on {literal(timing.machine)}: {', '.join(often) or 'nothing'}"))
     for sentence in grouped(machines):

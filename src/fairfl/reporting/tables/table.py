@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from fairfl.judgement.cells import client_of, metric_of, number_text
+from fairfl.judgement.cells import number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
@@ -52,40 +52,19 @@ def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
 
 
-def _with_members(inputs: Inputs) -> ArtifactSpec:
-    """The spec with a column for each client in place of a column for all, such as loss_client_k."""
-    spec, artifact = inputs.spec, inputs.spec.artifact
-    if not any(column.endswith("_client_k") for column in artifact.columns):
-        return spec
-
-    def members(columns: Sequence[str], settings: Sequence[str]) -> list[str]:
-        """The columns, families by the numbers of the clients that any of the settings has."""
-        found = [sorted({m for s in settings for m in inputs.members(column, s)}, key=client_of) for column in columns]
-        return list(dict.fromkeys(metric for each in found for metric in each))
-
-    here = {
-        setting: members(artifact.columns_in.get(setting, artifact.columns), [setting]) for setting in inputs.settings
-    }
-    columns = members(artifact.columns, inputs.settings)
-    of = {algorithm: members(names, inputs.settings) for algorithm, names in artifact.columns_of.items()}
-    update = {"columns": columns, "columns_in": here, "columns_of": of}
-    metrics = {metric: described for metric in columns if (described := metric_of(spec.metrics, metric))}
-    return spec.model_copy(update={"artifact": artifact.model_copy(update=update), "metrics": metrics})
-
-
 # -- the three files --------------------------------------------------------------------------------
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
-    inputs.spec = spec = _with_members(inputs)
-    artifact, metrics = spec.artifact, spec.metrics
+    artifact = spec.artifact
     config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
     names = {setting: name.replace(BAR, " ") for setting, name in inputs.names.items()}
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
     if "timed" in artifact.origins:
         on_machines(inputs, lines, names)
-    winners = {m: best(lines, m, metrics[m].direction, metrics[m].digits) for m in artifact.columns}
+    metrics = {metric: inputs.metric(metric) for line in lines for metric in line.entries}
+    winners = {name: best(lines, name, metric.direction, metric.digits) for name, metric in metrics.items()}
     known = {
         row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
@@ -96,8 +75,8 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         with_words(grid, config.words, inputs.settings, inputs.name) for grid in grids_of(artifact, rows, [*entries])
     ]
     axes = {head.axis for heads in (*grids[0].lines, *grids[0].columns) for head in heads} if grids else set()
-    if "metric" not in axes and len({metric for _, _, metric in entries}) == 1:
-        inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
+    if "metric" not in axes and len(metrics) == 1:
+        inputs.say(f"Cells: {title(*metrics.values())}.")
     if "row" not in axes and any(owner(metric) != "setting" for metric in artifact.columns):  # no other place names it
         inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
     reported = [entry.reported for entry in entries.values()]
