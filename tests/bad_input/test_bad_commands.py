@@ -26,10 +26,11 @@ from fairfl.planning import plan
 from tests.bad_input.refusals import command_refused, names
 from tests.unit.jobs import test_calibrate, test_collect, test_timing, test_train, test_tune
 
-TRAIN = test_train.SPEC
+TRAIN, EAGLE = test_train.SPEC, test_train.EAGLE
 ALONE = ("model", "loss", "optimizer", "learning_rate", "weight_decay", "batch_size", "precision", "seed")
 LEARNT = {key: TRAIN[key] for key in ALONE}
 OPTIMUM = {"client": 3, "local_optimum": {"max_steps": 2, "flat_window": 1, "flat_tolerance": 0.0}}
+CNN = {"name": "cnn", "channels": [2, 2, 2], "kernel": 3, "padding": 1, "hidden": 3}
 KNOWN = {"clusters": 1, "method": "known", "epochs": 2, "every": 1, "batch_size": "setting"}
 CLUSTER = {"data": {"name": "toy"}, "cluster": 0, "evaluated_parts": ["test"], "surrogate": KNOWN}
 DEAL = {
@@ -56,6 +57,8 @@ SPECS = [  # job, its spec, the rest of its command line, the refusal
     (train, TRAIN | {"lr_decay": {"factor": "0.5"}}, "lr_decay.factor: '0.5': expected a number"),
     (train, TRAIN | {"hyperparameters": {"weighting": "sizes"}}, "toy: weighting: 'sizes'"),
     (train, TRAIN | {"modifiers": {"dp": 3}}, "modifiers.dp: 3: expected a mapping"),
+    (train, TRAIN | {"model": CNN}, "toy: cnn with 3 blocks is too deep for images of shape [1, 4, 4]"),
+    (train, TRAIN | {"loss": "logistic"}, "toy: loss logistic is for 2 classes, the data have 3"),
     (train, {}, "--spec: model: missing; it has no default"),
     (local_optimum, LEARNT | OPTIMUM, "there is no client 3"),
     (surrogate, LEARNT | CLUSTER, "toy has no bayes_loss"),
@@ -110,7 +113,7 @@ def test_a_calibration_without_printed_numbers(here, tmp_path, capsys):
     refuses(here, capsys, calibrate.main, argv, "no number for gap_max of fedavg is reported")
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\x00garbage" * 200, b""])
+@pytest.mark.parametrize("content", [None, b"\xff\x00garbage" * 200, b""], ids=["gone", "garbage", "empty"])
 @pytest.mark.parametrize("name", ["summary.json", "metrics.parquet"])
 def test_runs_that_cannot_be_read(here, capsys, name, content):
     run = test_collect.write_run(here / "results", test_collect.SPEC["runs"][0])
@@ -125,6 +128,9 @@ def test_runs_that_cannot_be_read(here, capsys, name, content):
 ARGUMENTS = [
     ("--threads", "0", "expected a whole number from 1"),
     ("--backend", "fast", "invalid choice: 'fast'"),
+    ("--data", "gone.safetensors", "gone.safetensors"),
+    ("--partition", "gone.parquet", "gone.parquet"),
+    ("--optima", "gone", "gone/client0.json: No such file or directory"),
     ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
     ("--inputs", '{"a/b": "0123"}', "a/b: has no record (a/b)"),
 ]
@@ -132,8 +138,9 @@ ARGUMENTS = [
 
 @pytest.mark.parametrize(("option", "value", "words"), ARGUMENTS, ids=[f"{o}={v[:12]}" for o, v, _ in ARGUMENTS])
 def test_options(here, capsys, option, value, words):
-    argv = ["--spec", json.dumps(TRAIN), *OPTIONS[train].split(), "--record", "record.json", option, value]
-    refuses(here, capsys, train.main, argv, words, code=1 if option == "--inputs" else 2)
+    spec = TRAIN | (EAGLE if option == "--optima" else {})
+    argv = ["--spec", json.dumps(spec), *OPTIONS[train].split(), "--record", "record.json", option, value]
+    refuses(here, capsys, train.main, argv, words, code=2 if option in ("--threads", "--backend") else 1)
 
 
 FETCH = [

@@ -1,47 +1,25 @@
 """Variants with modifiers: how a row names them, what a run's spec says, what is refused and by which name."""
 
-import json
-
 from fairfl.experiments.paper import Row
-from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.variant import split_modifiers
 from fairfl.experiments.workload import load_workload
 from fairfl.workflow.graph import spec_of
+from tests.unit.reporting import demo
 
-SETTING = {
-    "data": {"name": "digits"},
-    "model": {"name": "logistic_regression"},
-    "partition": {"name": "plain"},
-    "clients": 3,
-    "clients_per_round": 3,
-    "split": {"train": 0.8, "validation": 0.0, "test": 0.2},
-    "rounds": 10,
-    "learning_rate": 0.1,
-    "evaluate_every": 10,
-    "seeds": [5],
-    "sources": dict.fromkeys(SOURCED, "paper section 4"),
-}
+SETTING = demo.SETTING | {"data": {"name": "digits"}, "seeds": [5]}
 
 
 def load(root, row, setting=None, **paper):
     """A workload of one setting and one row."""
     table = {"kind": "table", "title": "T", "caption": "", "settings": ["s"], "columns": ["accuracy_mean"]}
-    text = {
-        "paper": "demo",
-        "title": "A demo",
-        "citation": "Nobody.",
-        "arxiv": "0000.00000",
+    given = {
         "metrics": {"accuracy_mean": {"name": "a", "meaning": "", "unit": "percent"}},
         "algorithms": {name: {"title": name} for name in ("fedavg", "qffl", "fedma")},
         "settings": {"s": SETTING | (setting or {})},
         "artifacts": {"table1": {**table, "rows": [row]}},
-        **paper,
     }
-    for folder in ("papers", "scales"):
-        (root / folder).mkdir()
-    (root / "papers/demo.yaml").write_text(json.dumps(text))
-    (root / "scales/full.yaml").write_text(json.dumps({"scale": "full", "description": ""}))
-    return load_workload(root, {"scale": "full", "papers": ["demo"]})
+    demo.project(root, demo.PAPER | given | paper)
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
 
 
 def train_spec(workload):

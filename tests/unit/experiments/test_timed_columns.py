@@ -3,27 +3,14 @@
 import json
 from pathlib import Path
 
-from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import timing, train
 from fairfl.runtime.fingerprint import canonical
 from fairfl.workflow.graph import spec_of
+from tests.unit.reporting import demo
 
-SETTING = {
-    "data": {"name": "synthetic_gaussian"},
-    "model": {"name": "logistic_regression"},
-    "partition": {"name": "plain"},
-    "clients": 3,
-    "clients_per_round": 3,
-    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
-    "rounds": 100,
-    "learning_rate": 0.1,
-    "evaluate_every": 10,
-    "seeds": [5, 6],
-    "timing": {},
-    "sources": dict.fromkeys(SOURCED, "paper section 4"),
-}
+SETTING = demo.SETTING | {"seeds": [5, 6], "timing": {}}
 SECONDS = ["train_seconds_per_round", "inference_seconds"]
 ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
 TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["ten"]}
@@ -35,27 +22,13 @@ ARTIFACTS = {
 }
 
 
-def load(root: Path, artifacts: dict | None = None, settings: dict | None = None, **config):
+def load(root: Path, artifacts: dict | None = None):
     metrics = {m: {"name": m, "meaning": "", "unit": ""} for a in ARTIFACTS.values() for m in a["columns"]}
-    paper = {
-        "paper": "demo",
-        "title": "A demo",
-        "citation": "Nobody.",
-        "arxiv": "0000.00000",
-        "metrics": metrics,
-        "algorithms": {name: {"title": name} for name in ("fedavg", "qffl", "eagle", "local_only")},
-        "settings": {"ten": SETTING, "hundred": SETTING | {"clients": 100, "clients_per_round": 100}}
-        | (settings or {}),
-        "artifacts": artifacts or ARTIFACTS,
-    }
-    patch = {"match": ["*"], "set": {"timing.rounds": 2, "seeds": [7]}, "why": "time"}
-    (root / "papers").mkdir(exist_ok=True)
-    (root / "scales").mkdir(exist_ok=True)
-    (root / "papers/demo.yaml").write_text(json.dumps(paper))
-    for scale, patches in (("tiny", [patch]), ("full", [])):
-        text = json.dumps({"scale": scale, "description": "", "patches": patches})
-        (root / f"scales/{scale}.yaml").write_text(text)
-    return load_workload(root, {"scale": "full", "papers": ["demo"], **config})
+    settings = {"ten": SETTING, "hundred": SETTING | {"clients": 100, "clients_per_round": 100}}
+    algorithms = {name: {"title": name} for name in ("fedavg", "qffl")}
+    given = {"metrics": metrics, "algorithms": algorithms, "settings": settings, "artifacts": artifacts or ARTIFACTS}
+    demo.project(root, demo.PAPER | given)
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
 
 
 def test_timed_artifacts_ask_for_measurements_and_no_runs(tmp_path) -> None:
