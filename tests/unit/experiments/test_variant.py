@@ -57,6 +57,7 @@ def test_texts_that_read_as_equal_numbers_are_two_variants_and_come_back(fields,
         for v in pair:
             assert Variant.from_folder("mine", v.folder) == Variant.from_csv("mine", v.csv) == v
             assert Variant.from_selector(v.selector) == v and v.includes(Variant("", dict(v.values)))
+    assert Variant("mine", {"q": 1, "a": "x"}).includes(Variant("", {"q": 1})), "it has more"
     assert Variant("mine", {"q": 1}) == Variant("mine", {"q": 1.0}) == Variant.from_csv("mine", "q=1e0")
     assert Variant("mine", {"either": "1"}) == Variant("mine", {"either": 1.0})
 

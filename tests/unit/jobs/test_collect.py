@@ -91,7 +91,8 @@ def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(r
     [("test", "test", [0.5, 0.125]), ("train", "validation", [0.125, 0.25]), ("validation", "train", [0.25, 0.125])],
 )
 def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(results, reported, gap, gaps):
-    final, _ = tidy(Spec(**SPEC | {"reported_part": reported, "gap_part": gap}), results)
+    final, _ = tidy(Spec(**SPEC | {"reported_part": reported, "gap_part": gap, "loss_unit": "mse"}), results)
+    assert {"mse", "mse^2"} < set(final["unit"]) and "nats" not in set(final["unit"])
     found, number = values(final), PARTS.index(reported)
     loss = LOSS[reported][1]
     assert found["gap_max"] == max(gaps) and found["gap_min"] == min(gaps)

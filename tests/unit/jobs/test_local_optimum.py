@@ -18,26 +18,20 @@ from fairfl.runtime.errors import FairflError
 from fairfl.simulation import local_optimum
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
+from tests.unit.jobs.test_train import SPEC as TRAIN
 from tests.unit.simulation.federations import spec_of as run_of
 
 CPU = torch.device("cpu")
 
 
+LEARNT = {key: TRAIN[key] for key in ("model", "optimizer", "weight_decay", "precision", "batch_size")}
+LEARNT |= {"loss": "logistic", "learning_rate": 0.5, "seed": 3}
+
+
 def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
     """A spec as fairfl.jobs.local_optimum.spec makes it."""
-    spec = {
-        "model": {"name": "logistic_regression", "init": "zeros"},
-        "loss": "logistic",
-        "learning_rate": 0.5,
-        "optimizer": "sgd",
-        "weight_decay": 0.0,
-        "precision": "fp32",
-        "batch_size": None,
-        "local_optimum": {"max_steps": max_steps, "flat_window": flat_window, "flat_tolerance": flat_tolerance},
-        "seed": 3,
-        "client": 0,
-    }
-    return Spec(**spec | changes)
+    rule = {"max_steps": max_steps, "flat_window": flat_window, "flat_tolerance": flat_tolerance}
+    return Spec(**LEARNT | {"local_optimum": rule, "client": 0} | changes)
 
 
 def part_of(inputs, labels):

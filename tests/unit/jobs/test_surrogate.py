@@ -17,7 +17,7 @@ from fairfl.simulation import surrogate
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
-from tests.unit.jobs.test_local_optimum import descend, logistic_loss, noisy
+from tests.unit.jobs.test_local_optimum import LEARNT, descend, logistic_loss, noisy
 from tests.unit.simulation.federations import image_clients
 from tests.unit.simulation.federations import spec_of as run_of
 
@@ -26,23 +26,9 @@ CPU = torch.device("cpu")
 
 def spec_of(clusters=1, method="trained", epochs=20, every=1, batch="setting", **changes):
     """A spec as fairfl.jobs.surrogate.spec makes it."""
-    spec = {
-        "data": {"name": "toy"},
-        "model": {"name": "logistic_regression", "init": "zeros"},
-        "loss": "logistic",
-        "optimizer": "sgd",
-        "weight_decay": 0.0,
-        "learning_rate": 0.5,
-        "batch_size": None,
-        "evaluated_parts": ["train", "test"],
-        "surrogate": {
-            "clusters": clusters, "method": method, "epochs": epochs, "every": every, "batch_size": batch,
-        },
-        "precision": "fp32",
-        "seed": 3,
-        "cluster": 0,
-            }  # fmt: skip
-    return Spec(**spec | changes)
+    how = {"clusters": clusters, "method": method, "epochs": epochs, "every": every, "batch_size": batch}
+    asked = {"data": {"name": "toy"}, "evaluated_parts": ["train", "test"], "surrogate": how, "cluster": 0}
+    return Spec(**LEARNT | asked | changes)
 
 
 def part_of(owned):

@@ -126,6 +126,7 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     [
         ({"verdict": "agrees", "difference": "0.1", "tolerance": "1", "seed_std": "1"}, False),
         ({"verdict": "differs", "difference": "-1.2", "tolerance": "1", "seed_std": "0.3"}, True),
+        ({"verdict": "differs", "difference": "-1.4", "tolerance": "1", "seed_std": "0.3"}, False),
         (
             {"verdict": "close", "difference": "1.2", "tolerance": "0.05", "seed_std": ""},
             True,

@@ -16,8 +16,17 @@ def hook(name, answer):
     return {name: lambda self, *given: answer(*given)}
 
 
+def answered(part):
+    """The server's answer with this Aggregate, a function of the reports."""
+    return hook("aggregate", lambda state, reports: (part(reports), state))
+
+
 def weighted(weights):
-    return hook("aggregate", lambda state, reports: (Aggregate(weights=weights(reports)), state))
+    return answered(lambda reports: Aggregate(weights=weights(reports)))
+
+
+def deployed(*answer):
+    return hook("evaluation_models", lambda state, x: EvaluationModels(*(part(x) for part in answer)))
 
 
 def planned(**fields):
@@ -34,21 +43,12 @@ ANSWERS = [
     (hook("aggregate", lambda state, reports: None), "the answer is None, expected (Aggregate, next state)"),
     (hook("aggregate", lambda state, reports: (None, state)), "the answer's first part is None, expected an Aggregate"),
     (hook("aggregate", lambda state, reports: (Aggregate(), {"a": 1})), "the state's 'a' is 1, expected a tensor"),
-    (
-        hook("aggregate", lambda state, reports: (Aggregate(extra=torch.ones(1)), state)),
-        "extra has shape [1], expected",
-    ),
-    (
-        hook("aggregate", lambda state, reports: (Aggregate(extra=reports.delta[0].half()), state)),
-        "extra is torch.float16, expected torch.float",
-    ),
+    (answered(lambda reports: Aggregate(extra=torch.ones(1))), "extra has shape [1], expected"),
+    (answered(lambda reports: Aggregate(extra=reports.delta[0].half())), "extra is torch.float16, expected torch.fl"),
     (weighted(lambda reports: torch.ones(3).half()), "weights is torch.float16, expected torch.float64 or torch.float"),
     (planned(direction=torch.ones(15).half()), "direction is torch.float16, expected torch.float64"),
     (planned(prox=torch.tensor(True)), "prox is torch.bool"),
-    (
-        hook("evaluation_models", lambda state, x: EvaluationModels(x[None].half())),
-        "models is torch.float16, expected torch.float64",
-    ),
+    (deployed(lambda x: x[None].half()), "models is torch.float16, expected torch.float64"),
     (hook("select", lambda state, selection: torch.tensor([0.0, 1.0])), "the answer is torch.float32, expected ids"),
     (hook("configure_clients", lambda state, received: None), "the answer is None, expected a Plan"),
     (planned(lr_scale=torch.ones(2)), "lr_scale has shape [2], expected [3] ([m])"),
@@ -63,20 +63,14 @@ ANSWERS = [
     (planned(slope=failing), "<lambda>: IndexError: index 7 is out of bounds"),
     (hook("init_state", lambda federation: None), "the state is None, expected a dictionary of tensors by name"),
     (hook("required_measurements", lambda: ("loss_recieved",)), "is not among the `measurements` of its class"),
-    (
-        {"measurements": ("los_received",), **weighted(None)},
-        "nothing is called 'los_received'; did you mean 'loss_received'",
-    ),
+    ({"measurements": ("los_received",)}, "nothing is called 'los_received'; did you mean 'loss_received'"),
     (hook("exchanges_per_round", lambda federation: 0), "the answer is 0, expected 1 or more"),
     (hook("server_models", lambda: 2.0), "the answer is 2.0, expected a whole number"),
     (hook("evaluation_models", lambda state, x: x), "the answer is a Tensor, expected EvaluationModels"),
+    (deployed(lambda x: x.expand(2, -1)), "models has shape [2, 15], expected"),
     (
-        hook("evaluation_models", lambda state, x: EvaluationModels(x.expand(2, -1))),
-        "models has shape [2, 15], expected",
-    ),
-    (
-        hook("evaluation_models", lambda state, x: EvaluationModels(x.expand(2, -1), torch.ones(2, 3))),
-        "mixture has shape [2, 3], expected [3, 2] ([K, R])",
+        deployed(lambda x: x.expand(2, -1), lambda x: torch.ones(2, 3)),
+        "mixture has shape [2, 3], expected [3, 2] ([K, ",
     ),
     (hook("architecture", lambda model, clients: None), "the answer is None, expected {name: ..., **parameters}"),
     (hook("traffic", lambda federation: 3), "the answer is 3, expected None or (down, up)"),
