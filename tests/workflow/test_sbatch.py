@@ -70,7 +70,6 @@ def asked(finished, tmp_path) -> Asked:
 
 TRAINED = f"results/tiny/runs/{SETTING}/fedavg/default/seed0/summary.json"
 OPTIMUM = f"results/tiny/optima/{SETTING}/seed0/client0.json"
-CHEAP = ("results/tiny/eagle/table3.csv", f"results/tiny/partitions/{SETTING}/seed0.parquet")
 
 
 def test_each_job_asks_for_its_share(asked):
@@ -84,11 +83,6 @@ def test_each_job_asks_for_its_share(asked):
     for job in on_gpu.values():
         job["--cpus-per-task"] = "2"
     assert asked(TRAINED, OPTIMUM, config=("device=cuda", "threads=2")) == on_gpu
-
-
-def test_what_takes_seconds_runs_beside_snakemake(asked):
-    assert asked(*CHEAP) == {}
-    assert "localrule table" in asked.text and "localrule partition" in asked.text and "Finished" in asked.text
 
 
 def test_what_the_profile_has_commented_out_works(asked):

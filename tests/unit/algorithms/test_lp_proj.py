@@ -1,11 +1,8 @@
 """lp-proj: the server's mean; its round of both norms is in test_examples.py."""
 
-import torch
-
 from tests.unit.algorithms.test_examples import LINE, PULLED
 from tests.unit.algorithms.toy import close
 from tests.unit.plain_engine import on_quadratics
-from tests.unit.simulation.federations import simulation
 
 
 def test_how_the_server_averages():
@@ -15,9 +12,3 @@ def test_how_the_server_averages():
     close(first, 0.5 * (0.25 * plain["o"][0] + 0.75 * plain["o"][1]), 1e-12)
     again = sized.rounds().state
     close(again["omega"], 0.5 * first + 0.5 * (0.25 * again["o"][0] + 0.75 * again["o"][1]), 1e-12)
-
-
-def test_there_is_no_global_model():
-    run = simulation("lp_proj", {"p": 2, "lambda": 3.0, "d_sub": 4})
-    first = run.x.clone()
-    assert torch.equal(run.run().x, first)

@@ -14,14 +14,6 @@ def test_example_of_the_moving_average():
     close(3 * last.weights, (0.5 * F).softmax(0), 1e-12)  # losses stand still: a softmax of uniform clients
 
 
-def test_the_moving_average_steps_as_its_source_does():
-    """litian96/TERM with two clients of equal losses and updates of 1: steps of 1, 0.67, 0.57 in the first rounds."""
-    algorithm, state = start("term", samples=vector(1.0, 1.0), mode="moving")
-    for expected in (1, 2 / 3, 4 / 7):
-        result, state = algorithm.aggregate(state, reports(ids=(0, 1), losses=vector(1.0, 1.0, 1.0)))
-        close(result.weights.sum(), expected, 1e-12)
-
-
 def test_huge_tilts_do_not_overflow():
     algorithm, state = start("term", alpha=-2000.0, mode="moving")
     close(algorithm.aggregate(state, reports())[0].weights, [2 / 3, 0.0, 0.0])

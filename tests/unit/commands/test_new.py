@@ -98,8 +98,7 @@ def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
         shutil.copy(root / name, tmp_path / name)
     environment = {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
     for kind in KINDS:
-        words = [sys.executable, "-m", "fairfl", "new", kind, "mine"]
-        subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+        new.main(tmp_path, [kind, "mine"])
     tests = ["algorithms/test_mine.py", "algorithms/test_every.py", "data/test_mine.py", "data/test_interface.py"]
     tests += ["experiments/test_mine_paper.py", "experiments/test_workload.py"]
     chosen = "mine or schemas or names or has_all_its_artifacts"

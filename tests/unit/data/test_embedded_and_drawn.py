@@ -2,21 +2,9 @@
 
 import numpy as np
 
-from fairfl.data import ambiguous_digits, digits, synthetic_gaussian
+from fairfl.data import ambiguous_digits, synthetic_gaussian
 
 # -- digits
-
-
-def test_digits():
-    data = digits.prepare(None, digits.Config(), 0)
-    inputs, labels = data.tensors["inputs"], data.tensors["labels"]
-    assert inputs.shape == (1797, 1, 8, 8) and inputs.dtype == np.uint8
-    counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
-    assert np.bincount(labels).tolist() == counts
-    # First image as scikit-learn documents it: 0 0 5 13 9 1 0 0 in its first row.
-    expected = [round(x * 255 / 16) for x in (0, 0, 5, 13, 9, 1, 0, 0)]
-    assert inputs[0, 0, 0].tolist() == expected
-    assert inputs.max() == 255
 
 
 # -- ambiguous_digits

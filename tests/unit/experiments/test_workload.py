@@ -153,13 +153,6 @@ def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(ro
     assert len(drawn) == 2
 
 
-def test_local_optima_are_inputs_of_eagle_only(root):
-    graph = graph_of(workload(root, scale="full"))
-    setting = "eagle_emnist_linear_a0.1"
-    assert len(graph.job(f"train/{setting}/eagle/lambda=1.0/seed0").reads["optima"]) == 10
-    assert graph.job(f"train/{setting}/fedavg/default/seed0").reads["optima"] == []
-
-
 # -- calibration -------------------------------------------------------------------------------------
 def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
     load = workload(root, scale="full")

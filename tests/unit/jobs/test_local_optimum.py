@@ -107,13 +107,6 @@ def test_the_model_of_lowest_training_loss_is_kept_and_not_the_last_one():
     assert found["loss_validation"] == pytest.approx(logistic_loss(models[best], held_x, held_y), rel=1e-9)
 
 
-def test_the_cap_counts_epochs_and_the_last_model_is_measured_between_two_checks():
-    x, y = noisy()
-    found = local_optimum.pretrain(spec_of(max_steps=7, flat_window=50), client(x, y), CPU)
-    assert (found["stopped"], found["epochs"]) == ("cap", 7)
-    assert found["loss_train"] == pytest.approx(logistic_loss(descend(x, y, 0.5, 7)[-1], x, y), rel=1e-12)
-
-
 @pytest.mark.parametrize(("window", "size", "epochs"), [(5, 1e30, 1), (5, 1e3, 5), (50, 1e3, 20)])
 def test_a_client_whose_loss_only_rises_has_no_optimum(window, size, epochs):
     """Three equal inputs, one of them with the other label: at so large a rate the loss is infinite after the first

@@ -70,16 +70,6 @@ def test_losses_of_every_client_at_the_epoch_of_smallest_pooled_test_loss_and_at
             assert found[name][f"loss_{part}"] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_pooled_loss_counts_samples_and_not_clients():
-    (small, _), (large, _) = TEST[0], TEST[1]
-    assert len(small) < len(large)
-    value = trained(spec_of(epochs=1))["curve"]["loss_test"][1]
-    theta = descend(*POOL, rate=0.5, steps=1)[1]
-    means = [logistic_loss(theta, *own) for own in TEST]
-    assert value == pytest.approx((6 * means[0] + 20 * means[1]) / 26)
-    assert abs(value - np.mean(means)) > 1e-3
-
-
 def test_a_client_without_test_samples_has_no_loss_and_does_not_count():
     x, y = TEST[0]
     found = trained(spec_of(epochs=2), clients_of(TRAIN, [(x[:0], y[:0]), TEST[1]]))

@@ -134,15 +134,6 @@ def test_the_model_is_kept_as_far_as_the_setting_says(job, keep, names):
     assert set(job.kept()) == names
 
 
-def test_the_same_spec_gives_the_same_bytes(job):
-    made = []
-    for name in ("a", "b"):
-        job.out = job.folder / name
-        job.run()
-        made.append([(job.out / file).read_bytes() for file in FILES[:2]])
-    assert made[0] == made[1]
-
-
 def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes(job, kill, monkeypatch):
     job.out = job.folder / "whole"
     job.run(keep="path", clients_per_round=2)

@@ -147,11 +147,6 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
     assert whole.remarks == whole.changed == []
 
 
-def test_one_class_per_client():
-    rows = by_class.assign(table([2, 0, 1, 0, 2]), 3, by_class.Config(), rng()).rows
-    assert [own.tolist() for own in rows] == [[1, 3], [2], [0, 4]]
-
-
 def spec(**changes):
     return Spec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
 

@@ -63,7 +63,10 @@ ANSWERS = [
     (planned(slope=failing), "<lambda>: IndexError: index 7 is out of bounds"),
     (hook("init_state", lambda federation: None), "the state is None, expected a dictionary of tensors by name"),
     (hook("required_measurements", lambda: ("loss_recieved",)), "is not among the `measurements` of its class"),
-    ({"measurements": ("los_received",)}, "nothing is called 'los_received'; did you mean 'loss_received'"),
+    (
+        {"measurements": ("los_received",)} | weighted(None),
+        "nothing is called 'los_received'; did you mean 'loss_received'",
+    ),
     (hook("exchanges_per_round", lambda federation: 0), "the answer is 0, expected 1 or more"),
     (hook("server_models", lambda: 2.0), "the answer is 2.0, expected a whole number"),
     (hook("evaluation_models", lambda state, x: x), "the answer is a Tensor, expected EvaluationModels"),
