@@ -1,11 +1,11 @@
-"""Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
+"""What fairfl.workflow.snakemake decides, and parts of Snakemake whose change no run of a workflow would show."""
 
 import inspect
 import re
 from types import SimpleNamespace
 
 import pytest
-from snakemake import io, workflow
+from snakemake import api, io
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DeploymentMethod, DeploymentSettings, SchedulingSettings
 
@@ -13,8 +13,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import snakemake
 from tests.workflow.graphs import graph_of
-
-DAG, Workflow = workflow.DAG, workflow.Workflow
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +66,7 @@ def test_many_jobs_that_run_here_are_worth_a_server():
 def test_slurms_queue_is_watched_through_the_executor():
     """Only that of Slurm's plugin; `tests/unit/workflow/test_queue.py` has what it says."""
     assert "self._executor = executor_plugin.executor(" in inspect.getsource(JobScheduler)
-    source = inspect.getsource(Workflow.execute)
+    source = inspect.getsource(api.Workflow.execute)
     assert source.index("self.scheduler = JobScheduler(") < source.index("self._onstart(")
     snakemake.watch_queue(SimpleNamespace(scheduler=SimpleNamespace(_executor=object())), print)
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
