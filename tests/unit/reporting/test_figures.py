@@ -121,14 +121,3 @@ def test_command_line_writes_three_files_without_torch_or_a_screen(spec, tmp_pat
     subprocess.run([sys.executable, "-c", code, "--spec", json.dumps(spec), *arguments], check=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(p.name for p in files.values())
     assert len(pd.read_csv(files["csv"], comment="#")) == 8
-
-
-@pytest.mark.slow
-def test_command_line_failure_is_one_line_and_leaves_no_file(spec, tmp_path):
-    spec["artifact"]["plot"] = "nothing"
-    command = [sys.executable, "-m", "fairfl.jobs.figure", "--spec", json.dumps(spec)]
-    command += [f"--{kind}={tmp_path / 'out' / kind}" for kind in ("pdf", "png", "csv")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: papers/eagle.yaml: artifacts.figure4.plot: no plot 'nothing'")
-    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()

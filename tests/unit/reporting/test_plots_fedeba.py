@@ -2,20 +2,16 @@
 
 import math
 
-import matplotlib.colors
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from fairfl.algorithms.shared import entropy
 from fairfl.judgement.results import drawn_values
 from fairfl.partition.deal import statistics
 from fairfl.reporting import figures
 from fairfl.reporting.plots.one_step import Toy
+from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn
 
@@ -26,7 +22,6 @@ METRICS = {
     "accuracy_global": ("global accuracy", "percent", "fraction"),
     "accuracy_var": ("variance", "percent2", "fraction^2"),
     "parameter_0": ("next model", "", ""),
-    "loss_gap": ("gap", "mse", "mse"),
 }
 
 
@@ -34,12 +29,12 @@ def plus(setting=None, **hyperparameters):
     return {"algorithm": "fedeba_plus", "hyperparameters": hyperparameters, "setting": setting}
 
 
-def spec_of(plot, files, settings=(A,), rows=(), columns=(), changed=(), kind="figure", **options):
+def spec_of(plot, files, settings=(A,), rows=(), columns=(), kind="figure", **options):
     metrics = {
         name: {"name": METRICS[name][0], "meaning": "", "unit": METRICS[name][1], "digits": 2} for name in columns
     }
     given = {"settings": list(settings), "rows": list(rows), "columns": list(columns), "options": options}
-    return demo.spec("fedeba_figure5", files, {"changed": list(changed)}, metrics, kind=kind, plot=plot, **given)
+    return demo.spec("fedeba_figure5", files, None, metrics, kind=kind, plot=plot, **given)
 
 
 def stays_inside(drawing):
@@ -93,13 +88,14 @@ def swept(tmp_path):
     return tidy_files(tmp_path, lines, [(A, ANGLES[2], "accuracy_global", 71.5)])
 
 
-def sweep(files, settings=(A, B), columns=("accuracy_global", "accuracy_var"), rows=ANGLES, changed=(), **options):
+def sweep(files, settings=(A, B), columns=("accuracy_global", "accuracy_var"), rows=ANGLES, **options):
     options = options or {"key": "theta", "default": 0, "labels": LABELS}
-    return spec_of("metric_sweep", files, settings, rows, columns, changed, **options)
+    return spec_of("metric_sweep", files, settings, rows, columns, **options)
 
 
 def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperparameter(swept):
-    _, frame, remarks = drawn(sweep(swept))
+    """A line of panels per metric, a column per setting; marks in the order of the axis, not of the rows."""
+    drawing, frame, remarks = drawn(sweep(swept))
     own = frame[(frame["setting"] == B) & (frame["metric"] == "accuracy_global") & (frame["kind"] == "ours")]
     assert own.set_index("x")["mean"].to_dict() == pytest.approx({0: 91, 45: 71, 15: 81})
     assert own["std"].tolist() == pytest.approx([1] * 3) and set(own["seeds"]) == {2}
@@ -108,18 +104,11 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     paper = frame[frame["kind"] == "paper"]
     assert paper[["setting", "x", "mean"]].to_numpy().tolist() == [[A, 15, 71.5]]
     assert remarks == ["Bars: ± one standard deviation over 2 seeds."]
-
-
-def test_a_sweep_has_a_line_of_panels_per_metric_and_a_column_per_setting(swept):
-    drawing, *_ = drawn(sweep(swept))
-    assert len(drawing.axes) == 4 and stays_inside(drawing)
-    upper, lower = drawing.axes[0], drawing.axes[2]
     assert [axes.get_title(loc="left") for axes in drawing.axes] == ["Data A", "Data B", "", ""]
-    assert (upper.get_ylabel(), lower.get_ylabel()) == ("global accuracy (percent)", "variance (percent²)")
-    assert lower.get_xlabel() == "θ" and lower.get_xticks().tolist() == [0, 15, 45]
-    assert entries(drawing) == ["FedEBA+", "the paper's"]
-    ours = upper.get_lines()[0]
-    assert ours.get_xdata().tolist() == [0, 15, 45]  # in the order of the axis, not of the rows
+    titles = ["global accuracy (percent)", "", "variance (percent²)", ""]
+    assert [axes.get_ylabel() for axes in drawing.axes] == titles and drawing.axes[2].get_xlabel() == "θ"
+    assert stays_inside(drawing) and entries(drawing) == ["FedEBA+", "the paper's"]
+    assert drawing.axes[0].get_lines()[0].get_xdata().tolist() == [0, 15, 45]
 
 
 def test_a_diverged_seed_interrupts_the_line(tmp_path):
@@ -134,29 +123,16 @@ def test_a_diverged_seed_interrupts_the_line(tmp_path):
 
 
 # -- label shares -----------------------------------------------------------------------------
-@pytest.fixture
-def dealt(tmp_path):
-    """Statistics of two partitions: three clients with two of four classes each, and two with all of twelve."""
-    client = np.repeat([0, 1, 2], 4)
-    columns = {"row": np.arange(12), "client": client, "part": np.tile([0, 0, 1, 2], 3)}
+def test_label_shares_are_those_of_all_parts_of_a_client(tmp_path):
+    """Three clients with one or two of four classes each."""
+    columns = {"row": np.arange(12), "client": np.repeat([0, 1, 2], 4), "part": np.tile([0, 0, 1, 2], 3)}
     labels = np.array([0, 0, 0, 3, 1, 1, 2, 2, 3, 3, 3, 3])
     (tmp_path / "a.csv").write_text(statistics(columns, labels, [], "d"))
-    columns = {"row": np.arange(24), "client": np.repeat([0, 1], 12), "part": np.zeros(24, int)}
-    (tmp_path / "b.csv").write_text(statistics(columns, np.tile(np.arange(12), 2), [], "d"))
-    (tmp_path / "c.csv").write_text(statistics(columns, np.zeros(24), [], "d"))  # a regression
-    return {name: str(tmp_path / f"{letter}.csv") for name, letter in ((A, "a"), (B, "b"), ("fedeba_c", "c"))}
-
-
-def test_label_shares_are_those_of_all_parts_of_a_client(dealt):
-    drawing, frame, _ = drawn(spec_of("label_shares", {"statistics": dealt}, [A, B], labels=LABELS))
-    own = frame[frame["setting"] == A].pivot(index="client", columns="class", values="share")
+    drawing, frame, _ = drawn(spec_of("label_shares", {"statistics": {A: str(tmp_path / "a.csv")}}))
+    own = frame.pivot(index="client", columns="class", values="share")
     assert own.to_numpy().tolist() == [[0.75, 0, 0, 0.25], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
-    assert frame["samples"][frame["setting"] == A].sum() == 12
-    assert stays_inside(drawing) and drawing.axes[1].get_title(loc="left") == "Data B"
-    areas = drawing.axes[0].collections[:4]
-    colors = [matplotlib.colors.to_hex(area.get_facecolor()[0]) for area in areas]
-    assert len(set(colors)) == 4
-    first = areas[0].get_paths()[0].get_extents()
+    assert frame["samples"].sum() == 12 and stays_inside(drawing)
+    first = drawing.axes[0].collections[0].get_paths()[0].get_extents()
     assert (first.x0, first.y0, first.y1) == (-0.5, 0, 0.75)
 
 
@@ -166,10 +142,10 @@ FEDEBA = {"algorithm": "fedeba", "hyperparameters": {"tau": 5.31}}
 TOY_ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 2.0}}, FEDEBA]
 
 
-def quadratics(coefficients=(2.0, 0.5), minima=(2.0, -4.0), **step):
+def quadratics():
     """c_k (x - m_k)^2 as the squared error of one sample (sqrt(c_k), sqrt(c_k) m_k)."""
-    pairs = [(np.sqrt([c]), np.sqrt([c]) * m) for c, m in zip(coefficients, minima, strict=True)]
-    return Toy(tuple(pairs), **{**STEP, **step})
+    pairs = [(np.sqrt([c]), np.sqrt([c]) * m) for c, m in ((2.0, 2.0), (0.5, -4.0))]
+    return Toy(tuple(pairs), **STEP)
 
 
 @pytest.fixture
@@ -185,10 +161,6 @@ def toy(tmp_path):
     return files
 
 
-def toy_spec(files, rows=TOY_ROWS, changed=(), **options):
-    return spec_of("one_step", files, [A], rows, ["parameter_0"], changed, **(options or STEP))
-
-
 def test_the_toy_of_figure_1_by_hand():
     """F_1 = 2 (x-2)^2 and F_2 = (x+4)^2 / 2 have slopes -8 and 4 at 0: steps of 1/4 lead to 2 and -1."""
     toy = quadratics()
@@ -201,7 +173,7 @@ def test_the_toy_of_figure_1_by_hand():
 
 
 def test_the_toy_figure_has_the_runs_the_papers_and_the_smallest_gap_over_tau(toy):
-    drawing, frame, _ = drawn(toy_spec(toy))
+    drawing, frame, _ = drawn(spec_of("one_step", toy, [A], TOY_ROWS, ["parameter_0"], **STEP))
     best = frame[frame["kind"] == "minimum"].iloc[0]
     assert best["tau"] == pytest.approx(4.5 / math.log(2), rel=1e-5) and best["gap"] == pytest.approx(0, abs=1e-5)
     ours = frame[frame["kind"] == "ours"].set_index("algorithm")
@@ -216,35 +188,17 @@ def test_the_toy_figure_has_the_runs_the_papers_and_the_smallest_gap_over_tau(to
     assert all(left.get_xlim()[0] < x < left.get_xlim()[1] for x in (-1, 2))
 
 
-@pytest.mark.slow
-@given(
-    st.lists(st.floats(0.2, 5), min_size=2, max_size=2), st.lists(st.floats(-5, 5), min_size=2, max_size=2),
-    st.floats(-3, 3), st.floats(0.01, 0.3), st.floats(0.01, 100),
-)  # fmt: skip
-def test_entropy_steps_lie_between_the_local_models_and_have_fedavgs_limit(coefficients, minima, start, step, tau):
-    toy = quadratics(coefficients, minima, start=start, step=step)
-    low, high = sorted(toy.local)
-    assert low - 1e-9 <= toy.entropy(tau) <= high + 1e-9
-    assert toy.entropy(1e9) == pytest.approx(toy.local.mean(), abs=1e-4)
-    slope = (toy.losses(start + 1e-6) - toy.losses(start - 1e-6)) / 2e-6
-    assert (start - step * slope).tolist() == pytest.approx(toy.local.tolist(), abs=1e-4)
-
-
 # -- the fair angle ---------------------------------------------------------------------------
 CONE = {"theta": 20, "unfair": [0.3, 1.25], "fair": [1.15, 0.85]}
 
 
-def cone_spec(**options):
-    return spec_of("fair_angle", {}, [], kind="illustration", **(CONE | options))
-
-
 def test_the_fair_angle_is_the_algorithms_and_stands_in_the_csv(tmp_path):
-    *_, text = figures.build(demo.parsed(cone_spec()))
+    *_, text = figures.build(demo.parsed(spec_of("fair_angle", {}, [], kind="illustration", **CONE)))
     (tmp_path / "figure2.csv").write_text(text)
     angles = drawn_values(tmp_path / "figure2.csv")
+    for name, (first, second) in {"unfair": CONE["unfair"], "fair": CONE["fair"]}.items():
+        cosine = (first + second) / math.sqrt(2) / math.hypot(first, second)
+        assert angles[name, "angle_deg"] == pytest.approx(math.degrees(math.acos(cosine)))
     assert angles["theta", "angle_deg"] == 20
-    for name in ("unfair", "fair"):
-        losses = torch.tensor(CONE[name], dtype=torch.float64)
-        assert angles[name, "angle_deg"] == pytest.approx(entropy.angle(losses))
-    cosine = 1.55 / math.sqrt(2) / math.hypot(0.3, 1.25)
-    assert angles["unfair", "angle_deg"] == pytest.approx(math.degrees(math.acos(cosine)))
+    with pytest.raises(FairflError, match="figure5.options: degrees from the vector of ones: unfair 31.5, fair 8.5"):
+        drawn(spec_of("fair_angle", {}, [], kind="illustration", **CONE | {"theta": 40}))

@@ -135,14 +135,6 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     assert "| demo_table2 | 1 | 1 | 0 | 0 | 1 | 0 | – |" in page and not any("demo_late" in text for text in page)
 
 
-def test_fitted_numbers_count_nowhere(project):
-    chosen = [dataclasses.replace(line(*number), verdict="fitted", verdict_strict="fitted") for number in NUMBERS[:2]]
-    numbers = [*chosen, *(line(*number) for number in NUMBERS[2:])]
-    (project / "results/full/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
-    assert "| demo_table1 | 2 | 1 | 0 | 0 | 1 | 0 | 2 supported, 1 inconclusive, 1 refuted |" in lines_of_run(project)
-    assert "| FedAvg | 1.01 (1.00) |" in (project / "README.md").read_text()
-
-
 def lines_of_run(root: Path) -> list[str]:
     run(root)
     return lines_of(root)

@@ -101,42 +101,6 @@ def test_units_are_those_of_the_paper(spec):
     assert ",accuracy_mean,percent,62.5,12.5,2," in csv
 
 
-# -- other layouts ----------------------------------------------------------------------------
-ORDERS = [("fedfv", {"order": order}) for order in ("loss", "random")]
-
-
-@pytest.fixture
-def orders(tmp_path):
-    """Gaps of two projection orders on two data sets."""
-    numbers = {("fedfv", f"order={order}", seed): (base + seed / 10, 0.5) for (order, base) in
-               (("loss", 0.1), ("random", 0.3)) for seed in (0, 1)}  # fmt: skip
-    halves = {key: values for key, values in numbers.items() if key[1] == "order=loss"}
-    files = {
-        "cifar": tidy(tmp_path / "c.csv", numbers, "cifar"),
-        "fmnist": tidy(tmp_path / "f.csv", halves, "fmnist"),
-    }
-    return demo.spec(
-        "eagle_table1", {"tidy": files}, {"rounds": 7}, METRICS, kind="table", settings=list(files),
-        columns=["gap_max"], layout={"down": ["setting"], "across": ["row"]},
-        rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
-        options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
-    )  # fmt: skip
-
-
-def test_lines_may_be_variants_and_columns_settings(orders):
-    orders["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [1]}
-    csv, md, tex = build(orders)
-    assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
-    assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | not run |\n" in md
-    assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
-    orders["artifact"]["layout"] = {"down": ["setting"], "across": ["row"]}
-    assert build(orders)[0] == csv  # numbers do not depend on the layout
-
-
-CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
-CHOSEN |= {f"hp_{name}": {**CHOSEN["learning_rate"], "name": name} for name in ("q", "beta")}
-
-
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [
