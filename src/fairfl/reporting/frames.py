@@ -4,10 +4,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from itertools import product
 from typing import Any, TypeVar
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs
@@ -97,25 +95,3 @@ def named_lines(axes: Axes, names: Mapping[int, str] | Sequence[str]) -> None:
     axes.set_ylim(max(lines, default=0) + 0.6, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
-
-
-def number_map(
-    axes: Axes,
-    numbers: np.ndarray,
-    names: tuple[Sequence[str], Sequence[str]],
-    write: Callable[..., dict],
-    **given: Any,
-) -> AxesImage:
-    """Numbers [lines, columns] as coloured cells with their text; `names` of lines and columns.
-
-    `write(line, column)` gives a text's looks.
-    """
-    image = axes.imshow(numbers, aspect="auto", **given)
-    for (down, across), number in np.ndenumerate(numbers):
-        if not np.isnan(number):
-            axes.text(across, down, **({"ha": "center", "va": "center"} | write(down, across)))
-    axes.set_xticks(range(len(names[1])), names[1], rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(names[0])), names[0])
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    return image

@@ -185,7 +185,7 @@ def test_tau_is_by_the_directions_and_of_ties_tau_b(ranked):
     assert remarks[-2:] == [
         "Diverged, left out: FedFV (Data B).", "Below the diagonal: mean over settings; above it: the smallest.",
     ]  # fmt: skip
-    shown = np.ma.filled(drawing.axes[0].images[0].get_array(), np.nan)
+    shown = np.ma.filled(drawing.axes[0].collections[0].get_array().reshape(3, 3), np.nan)
     low = -5 / math.sqrt(30)
     assert shown[1, 0] == pytest.approx((4 / 6 + low) / 2) and shown[0, 1] == pytest.approx(low)
     assert shown[2, 0] == shown[0, 2] == pytest.approx(1) and np.isnan(np.diag(shown)).all()

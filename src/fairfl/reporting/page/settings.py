@@ -1,7 +1,10 @@
 """Settings and algorithms on the page: each value here, the paper's, and its source."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
+
+import yaml
 
 from fairfl.experiments.described import Algorithm
 from fairfl.experiments.paper import Artifact
@@ -11,32 +14,25 @@ from fairfl.judgement.changes import original
 
 
 def _text(value: Any) -> str:
-    """A value in the words of YAML: 'cnn, channels: [32, 64]'."""
-    if isinstance(value, dict):
-        head = [str(value["name"])] if "name" in value else []
-        rest = [f"{key}: {_text(item)}" for key, item in value.items() if key != "name" and item is not None]
-        return ", ".join(head + rest)
-    if isinstance(value, list):
-        return f"[{', '.join(_text(item) for item in value)}]"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
+    """A value as YAML has it: '{name: cnn, channels: [32, 64]}'."""
+    return yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False).removesuffix("...\n").strip()
 
 
 def setting_view(workload: Workload, name: str) -> dict[str, Any]:
     """Every hyper-parameter that a setting names: value here, the paper's value, source."""
     here, paper = workload.settings[name], original(workload, name)
-    values, published = (setting.model_dump(mode="json", exclude={"sources", "notes"}) for setting in (here, paper))
+    values, published = (setting.model_dump(mode="json", exclude_none=True) for setting in (here, paper))
     rows = []
-    for key, value in values.items():
+    for key in filter(lambda key: key not in ("sources", "notes"), Setting.model_fields):
+        value = values.get(key)
         sources = [
             text if part == key else f"{part.removeprefix(f'{key}.')}: {text}"
             for part, text in paper.sources.items()
             if part == key or part.startswith(f"{key}.")
         ]
-        changed = value != published[key]
+        changed = value != published.get(key)
         if sources or changed or value != Setting.model_fields[key].get_default(call_default_factory=True):
-            row = {"key": key, "here": _text(value), "paper": _text(published[key]) if changed else ""}
+            row = {"key": key, "here": _text(value), "paper": _text(published.get(key)) if changed else ""}
             rows.append({**row, "changed": changed, "sources": sources})
     return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
 

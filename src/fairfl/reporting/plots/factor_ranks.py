@@ -7,10 +7,9 @@ baseline, ties half; the bar is the 95 % bootstrap interval over settings, drawn
 speaks of settings like these. A seed that diverged is a loss.
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.figure import Figure
 from pydantic import Field
 
@@ -18,7 +17,6 @@ from fairfl.experiments.base import Labelled, Names
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
-from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NoRunsError, Row
 from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 from fairfl.runtime.errors import FairflError
@@ -117,17 +115,19 @@ def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
     columns = frame[["factor", "level", "settings"]].drop_duplicates()
     ranks, p = (frame[name].to_numpy(float).reshape(len(columns), -1).T for name in ("rank", "p_holm"))
-    names = [row.label for row in group.rows], [f"{one.level} ({one.settings})" for one in columns.itertuples()]
-
-    def write(down: int, across: int) -> dict[str, Any]:
-        weight = "bold" if p[down, across] < 0.05 else "normal"
-        return {"s": f"{ranks[down, across]:.1f}", "fontsize": 6, "fontweight": weight}
-
-    number_map(left, ranks, names, write, cmap="RdBu_r", vmin=1, vmax=len(group.rows), alpha=0.6)
+    settings = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
+    shown = pd.DataFrame(ranks, [row.label for row in group.rows], settings)
+    look: style.Look = {"cmap": "RdBu_r", "vmin": 1, "vmax": len(group.rows), "alpha": 0.6, "cbar": False}
+    seaborn.heatmap(shown, annot=True, fmt=".1f", annot_kws={"fontsize": 6, "color": "black"}, **look, ax=left)
+    for text, value in zip(left.texts, p.ravel(), strict=True):
+        text.set_fontweight("bold" if value < 0.05 else "normal")
+    left.set_xticklabels(settings, rotation=45, ha="right", rotation_mode="anchor")
+    left.tick_params(length=0)
+    left.grid(visible=False)
     left.set_xlabel(f"average {label}")
     for across in np.flatnonzero(columns["factor"].ne(columns["factor"].shift()))[1:]:
-        left.axvline(across - 0.5, color="black", linewidth=0.8)
-    overall, heights = frame[frame["factor"] == ALL], range(len(group.rows))
+        left.axvline(across, color="black", linewidth=0.8)
+    overall, heights = frame[frame["factor"] == ALL], np.arange(len(group.rows)) + 0.5
     right.axvline(0.5, color=style.GREY, linewidth=0.7)
     right.hlines(heights, overall["low"], overall["high"], color="black", linewidth=1.3)
     right.plot(overall["better"], heights, "o", color="black", markersize=3)

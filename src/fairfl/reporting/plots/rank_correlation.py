@@ -7,15 +7,14 @@ pair; tau of fewer than three rows, or of a metric by which all are equal, is no
 """
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
-from fairfl.reporting.frames import number_map
 from fairfl.reporting.inputs import Inputs, NoRunsError, mean_and_std
 
 NEEDS = ("tidy",)
@@ -50,12 +49,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     axes = figure.subplots()
     names = [inputs.spec.metrics[metric].name for metric in metrics]
 
-    def write(down: int, across: int) -> dict[str, Any]:
-        tau = taus[down, across]
-        return {"s": f"{tau:.2f}", "color": "white" if abs(tau) > 0.65 else "black", "fontsize": 7}
-
-    image = number_map(axes, taus, (names, names), write, cmap="RdBu", vmin=-1, vmax=1)
-    figure.colorbar(image, ax=axes, aspect=30, pad=0.02).set_label("Kendall's τ")
+    look: style.Look = {"cmap": "RdBu", "vmin": -1, "vmax": 1, "annot_kws": {"fontsize": 7}}
+    bar = {"label": "Kendall's τ", "aspect": 30, "pad": 0.02}
+    seaborn.heatmap(pd.DataFrame(taus, names, names), annot=True, fmt=".2f", cbar_kws=bar, **look, ax=axes)
+    axes.set_xticklabels(names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
     if len(inputs.settings) > 1:
         inputs.say("Below the diagonal: mean over settings; above it: the smallest.")
     return figure, frame
