@@ -1,8 +1,8 @@
 """How long Snakemake takes to plan thousands of jobs: python benchmarks/dag.py
 
 EAGLE's settings with their local optima stand in for the papers. Plans only, nothing is trained: from nothing, and with
-made-up results of all jobs, after which nothing is to be done. Prints one JSON line per workload: jobs, seconds
-(median of --repeat, 3).
+made-up results of all jobs, after which nothing is to be done. Prints one JSON line per workload: jobs, seconds and
+seconds of CPU (median of --repeat, 3), and the peak of memory.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -33,17 +34,25 @@ def dry_run(scale: str) -> list[str]:
     return [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "2", "--config", f"scale={scale}"]
 
 
-def nothing_to_do(folder: Path, scale: str, repeat: int) -> float:
-    """Seconds to find out that nothing is to be done, with made-up results of all jobs; median."""
+def cpu_seconds() -> float:
+    """Of all processes started here that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def nothing_to_do(folder: Path, scale: str, repeat: int) -> dict[str, float]:
+    """Seconds to find out that nothing is to be done, with made-up results of all jobs; medians."""
     paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")])}
     subprocess.run([sys.executable, "-m", "benchmarks.pretend", scale], cwd=folder, env=os.environ | paths, check=True)
-    spent = []
+    spent, cpu = [], []
     for _ in range(repeat):
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), cpu_seconds()
         done = subprocess.run(dry_run(scale), cwd=folder, capture_output=True, text=True)
         spent.append(time.perf_counter() - begun)
+        cpu.append(cpu_seconds() - before)
         assert "Nothing to be done" in done.stdout + done.stderr
-    return round(statistics.median(spent), 2)
+    medians = {"nothing_to_do": statistics.median(spent), "cpu_nothing_to_do": statistics.median(cpu)}
+    return {name: round(value, 2) for name, value in medians.items()}
 
 
 def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | str]:
@@ -53,9 +62,9 @@ def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | st
     which then prints every job.
     """
     command = dry_run(scale)
-    plan, whole, text = [], [], ""
+    plan, whole, cpu, text = [], [], [], ""
     for _ in range(repeat):
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), cpu_seconds()
         with subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:
@@ -66,11 +75,15 @@ def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | st
                     plan.append(time.perf_counter() - begun)
                 lines.append(line)
         whole.append(time.perf_counter() - begun)
+        cpu.append(cpu_seconds() - before)
         text = "".join(lines)
         if process.returncode:
             raise SystemExit(text[-2000:])
     counts = dict(re.findall(r"^(train|local_optimum|total) +(\d+)", text, re.M))
-    medians = {"seconds_to_plan": statistics.median(plan), "seconds": statistics.median(whole)}
+    medians = {
+        "seconds_to_plan": statistics.median(plan), "seconds": statistics.median(whole),
+        "cpu_seconds": statistics.median(cpu),
+    }  # fmt: skip
     return {"scale": scale, **{k: int(v) for k, v in counts.items()}, **{k: round(v, 2) for k, v in medians.items()}}
 
 
@@ -94,5 +107,6 @@ if __name__ == "__main__":
         for scale in (*args.scales, *(f"many{seeds}" for seeds in args.seeds)):
             found = planned(folder, scale, args.repeat)
             if not args.plan_only:
-                found |= {"nothing_to_do": nothing_to_do(folder, scale, args.repeat)}
+                found |= nothing_to_do(folder, scale, args.repeat)
+            found["peak_mib"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024  # of all so far
             print(json.dumps(found | {"python": platform.python_version()}), flush=True)

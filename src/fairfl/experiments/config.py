@@ -40,7 +40,6 @@ def _place(value: str) -> str:
 
 
 Place = Annotated[str, AfterValidator(_place)]
-Names = Names
 
 
 def _number(value: Any) -> Any:
