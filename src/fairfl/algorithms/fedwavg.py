@@ -43,7 +43,7 @@ class FedWAvg(Algorithm[Config]):
     is_reconstructed = True
 
     def init_state(self, federation: Federation) -> State:
-        """Of every sample, [K, n_max] bool: right at the last check, right at any, had a forgetting event.
+        """Memory of every sample, [K, n_max] bool: right at the last check, right at any, had a forgetting event.
 
         Raises FairflError if the samples have no class.
         """

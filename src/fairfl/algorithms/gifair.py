@@ -60,7 +60,7 @@ class GIFAIR(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def init_state(self, federation: Federation) -> State:
-        """Of all clients, in client mode: p [K], and F [K] as reported last, NaN: not yet."""
+        """State of all clients, in client mode: p [K], and F [K] as reported last, NaN: not yet."""
         if self.config.mode == "server":
             return {}
         n = federation.samples

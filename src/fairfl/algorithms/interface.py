@@ -254,7 +254,7 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         return selection.order[: selection.clients_per_round]
 
     def required_measurements(self) -> tuple[str, ...]:
-        """Those of `measurements` that these hyper-parameters need. By default all."""
+        """Measurements that these hyper-parameters need: by default all of `measurements`."""
         return self.measurements
 
     def server_models(self) -> int | None:

@@ -24,7 +24,7 @@ class Config(Strict):
     """Options of the data set."""
 
     class Rotation(Strict):
-        """Of one client's samples, counter-clockwise around the origin, both classes."""
+        """Rotation of one client's samples, counter-clockwise around the origin, both classes."""
 
         client: int = Field(ge=0, lt=2**32)
         degrees: float

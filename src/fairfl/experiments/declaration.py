@@ -92,7 +92,7 @@ class _Interface:
 
 @cache
 def _interfaces(path: Path) -> dict[str, _Interface]:
-    """Of an interface file, by name. {} if there is no such file."""
+    """Interfaces of a file, by name; {} if there is no such file."""
     body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
     classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
     found: dict[str, _Interface] = {}

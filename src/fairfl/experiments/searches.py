@@ -41,7 +41,7 @@ def known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorit
 
 
 def known_modifiers(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Likewise of modifiers."""
+    """Modifiers and their options, as they are. Raises ValueError for one that is not known."""
     return known_hyperparameters(value, "modifiers")
 
 

@@ -47,7 +47,7 @@ class Sharing:
         return self._users[setting.partition("~")[0]]
 
     def builders(self, setting: str) -> list[str]:
-        """Those of its users whose artifacts are built."""
+        """Users of a setting whose artifacts are built."""
         return [name for name in self.users(setting) if name in self._built]
 
     def author(self, setting: str, algorithm: str) -> str:

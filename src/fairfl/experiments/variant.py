@@ -71,7 +71,7 @@ class Variant:
         return not other.values or set(other.of(self.algorithm).levels) <= set(self.levels)
 
     def of(self, algorithm: str) -> "Variant":
-        """The same hyper-parameters of another algorithm."""
+        """Variant of another algorithm with these hyper-parameters."""
         return Variant(algorithm, dict(self.values), self.tuned)
 
     @property
@@ -203,7 +203,7 @@ def check_folder(hyperparameters: dict[str, Value]) -> dict[str, Value]:
 
 @cache
 def texts_of(algorithm: str, *keys: str) -> frozenset[str]:
-    """Those of the hyper-parameters that take text alone; keys of modifiers have dots."""
+    """Hyper-parameters that take text alone; keys of modifiers have dots."""
     return frozenset(key for key in keys if _is_text(algorithm, key))
 
 

@@ -224,7 +224,7 @@ class Workload:
         return sorted({run.seed for run in self.runs_of(setting)}, key=seeds.index)
 
     def restricted_to(self, available: frozenset[str]) -> "Workload":
-        """The same with these jobs alone, of those that take long or need data."""
+        """Workload with these jobs alone, of those that take long or need data."""
         return replace(self, available=available)
 
     def baseline(self, setting: str) -> Variant | None:

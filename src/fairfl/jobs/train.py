@@ -34,7 +34,7 @@ def spec(workload: "Workload", setting: str, algorithm: str, variant: str) -> di
 
 
 def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
-    """Likewise, for any run, also one that is timed only."""
+    """Spec of any run, also of one that is timed only."""
     from fairfl.data import own_weights
 
     training = workload.settings[run.setting].training_of(run.algorithm)

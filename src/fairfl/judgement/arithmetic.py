@@ -1,4 +1,4 @@
-"""Of which arithmetic the runs behind a table or figure are, where that is to be said."""
+"""Arithmetic of the runs behind a table or figure, where that is to be said."""
 
 from collections import Counter
 from collections.abc import Iterable

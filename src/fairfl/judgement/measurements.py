@@ -59,7 +59,7 @@ class Count:
 
     @property
     def checked(self) -> int:
-        """Those that ran at full scale: conclusive or not."""
+        """Numbers that ran at full scale: conclusive or not."""
         return self.conclusive + self.inconclusive
 
     @property
@@ -113,7 +113,7 @@ def measurements(
 
 
 def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count:
-    """Of rows of comparison.csv, of this run or of the record."""
+    """Counts over rows of comparison.csv, of this run or of the record."""
     found = measurements(lines, other)
     ran = [places for places in found.values() if places[0].verdict in CHECKED]
     conclusive = [places for places in ran if places[0].verdict != INCONCLUSIVE]
@@ -181,5 +181,5 @@ def totals(lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers:
 
 
 def count_claims(claims: Iterable[ClaimLine], other: Collection[str] = ()) -> ClaimCount:
-    """Of rows of claims.csv, but for those of `other` artifacts."""
+    """Counts over rows of claims.csv, but for those of `other` artifacts."""
     return ClaimCount(Counter(claim.status for claim in claims if claim.artifact not in other))

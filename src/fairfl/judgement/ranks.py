@@ -60,7 +60,7 @@ def interval(scores: Sequence[np.ndarray], directions: Sequence[str]) -> tuple[n
 
 
 def friedman(places: np.ndarray) -> Friedman:
-    """Of ranks [N, k], N and k at least 2."""
+    """Friedman's test of ranks [N, k], N and k at least 2."""
     from scipy import stats
 
     settings, methods = places.shape

@@ -92,5 +92,5 @@ def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
 
 
 def ran_by_place(lines: Iterable[ComparisonLine]) -> dict[Place, ComparisonLine]:
-    """Those that were compared with the paper's, by what they are about."""
+    """Lines that were compared with the paper's, by what they are about."""
     return {line.place: line for line in lines if line.verdict in CHECKED}

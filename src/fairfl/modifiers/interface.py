@@ -31,7 +31,7 @@ class Objective(Protocol):
     """What clients minimise in place of the loss."""
 
     def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        """Of each sample of a batch, [n], nats; local steps descend their mean."""
+        """Loss of each sample of a batch, [n], nats; local steps descend their mean."""
 
 
 class Privacy(Protocol):

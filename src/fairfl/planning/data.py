@@ -41,7 +41,10 @@ class Facts(Strict):
 
 
 def facts(workload: Workload, setting: str) -> Facts:
-    """Of the prepared data if they are here or can be drawn, else as published. Raises FairflError if nobody knows."""
+    """Facts of the prepared data if these are here or can be drawn, else as published.
+
+    Raises FairflError if nobody knows.
+    """
     declared = workload.settings[setting]
     data, seed = declared.data, declared.seeds[0]
     path = PREPARED / f"{workload.prepared(setting, seed)}.safetensors"
@@ -109,7 +112,7 @@ def source(workload: Workload, key: str) -> Source:
 
 
 def farthest(sources: Iterable[Source]) -> Source:
-    """Of several."""
+    """The farthest of several; local of none."""
     order: tuple[Source, ...] = ("local", "download", "unavailable")
     return max(sources, key=order.index, default="local")
 

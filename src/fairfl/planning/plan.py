@@ -185,7 +185,7 @@ def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, di
 
 
 def _cores() -> int:
-    """Those that `--cores all` means."""
+    """Cores that `--cores all` means."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 

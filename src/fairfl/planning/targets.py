@@ -33,7 +33,7 @@ class Numbers:
 
 
 def numbers(workload: Workload, root: Path) -> Numbers:
-    """Of the selected artifacts, as if nothing had run yet."""
+    """Numbers of the selected artifacts, as if nothing had run yet."""
     found = Numbers(Counter(), Counter(), Counter())
     lines = comparison_lines(workload, root, files={})
     readings, own = readings_and_own(workload.papers)

@@ -14,7 +14,7 @@ from fairfl.reporting.inputs import Row, rows_of
 
 
 class Compared:
-    """Those of an artifact, by their places."""
+    """Compared numbers of an artifact, by their places."""
 
     def __init__(self, lines: Iterable[ComparisonLine], artifact: Artifact, paper: Paper) -> None:
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}

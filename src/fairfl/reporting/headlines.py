@@ -76,7 +76,7 @@ class PaperLine:
 
     @property
     def cells(self) -> list[str]:
-        """Those of `COLUMNS`."""
+        """Cells of `COLUMNS`."""
         found = self.found
         part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
         checked = f"{found.checked:,} of {found.published:,}{part}"

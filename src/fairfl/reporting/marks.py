@@ -31,7 +31,7 @@ USED_HEADER = ("Algorithm", "Hyper-parameters")
 
 
 def printed_values(values: Iterable[UsedValue], printed: list[str]) -> list[UsedValue]:
-    """Those of the hyper-parameters that the paper's table has, 'qffl.q' and so on, in its order; []: all."""
+    """Hyper-parameters that the paper's table has, 'qffl.q' and so on, in its order; []: all."""
     places = {name: number for number, name in enumerate(printed)}
     named = [(f"{used.algorithm}.{used.hyperparameter}", used) for used in values]
     kept = [(name, used) for name, used in named if name in places or not places]

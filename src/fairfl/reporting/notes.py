@@ -43,7 +43,7 @@ _SEED = ", seed "  # as data that are drawn say it
 
 
 def condensed(sources: Iterable[str]) -> list[str]:
-    """Those as one that differ only in the seed that data are drawn with, or in the code of recorded runs."""
+    """Sources, as one where they differ only in the seed that data are drawn with, or in the code of recorded runs."""
     groups: dict[str, tuple[set[int], dict[str, None]]] = {}
     for source in filter(None, sources):
         text, _, code = source.partition(CODE)

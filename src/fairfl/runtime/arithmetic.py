@@ -15,7 +15,7 @@ PARTS = ("torch", "device", "instructions", "threads", "backend")
 
 
 def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) -> Arithmetic:
-    """Of jobs with these options (config.yaml). `elsewhere`: on other machines, of which nothing else is known."""
+    """Arithmetic of jobs with these options (config.yaml). `elsewhere`: on machines of which nothing is known."""
     kind = device if device != "auto" else "" if elsewhere else "cuda" if gpu_slots.visible() else "cpu"
     found = {"torch": version("torch"), "device": kind, "backend": backend}
     if kind != "cuda":  # there the sums are the GPU's

@@ -64,7 +64,7 @@ def place(code: CodeType, line: int | None = None) -> str:
 
 
 def place_of(file: Path, line: int | None = None) -> str:
-    """Likewise, of a file."""
+    """Place in a file, as users know it: 'src/fairfl/models/cnn.py, line 3'."""
     shown = file.relative_to(PACKAGE.parents[1]) if file.is_relative_to(PACKAGE) else file
     return f"{shown}, line {line}" if line else str(shown)
 

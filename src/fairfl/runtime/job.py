@@ -143,7 +143,7 @@ def _seed(args: argparse.Namespace) -> None:
 
 
 def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
-    """Of a job with these options."""
+    """Arithmetic of a job with these options."""
     return arithmetic.of(getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", ""))
 
 

@@ -29,7 +29,7 @@ class Kept:
     record: dict[str, Any]
 
     def files(self) -> Iterator[tuple[Path, str]]:
-        """Of each file where it lies and where it belongs. A move that was killed has left some where they belong."""
+        """Each file: where it lies and where it belongs. A move that was killed has left some where they belong."""
         for place, path in self._places():
             yield (place if place.exists() else Path(path)), path
 
@@ -143,5 +143,5 @@ def trim(results: str, most: int, spared: Container[Path] = ()) -> None:
 
 
 def folders(results: str) -> list[Path]:
-    """Of all results that are kept in a folder of results."""
+    """Folders of all results that are kept in a folder of results."""
     return [Path(folder) for folder, _, files in os.walk(Path(results, FOLDER)) if files]

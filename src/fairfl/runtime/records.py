@@ -41,7 +41,7 @@ def content(path: Path) -> str:
 
 
 def checksum(path: Path | str) -> str:
-    """Of all bytes of a file: XXH3, 128 bits, many times as fast as sha256. Raises OSError."""
+    """Checksum of all bytes of a file: XXH3, 128 bits, many times as fast as sha256. Raises OSError."""
     import xxhash
 
     with open(path, "rb", buffering=0) as file:

@@ -30,7 +30,7 @@ class ClientMeasurements:
     plain_steps: bool = False  # local training is plain SGD on the loss, whatever clients measure before
 
     def needed(self, when: str) -> list[str]:
-        """Those of loss_<when>, accuracy_<when> and correct_<when> that are needed; `when` is received or after."""
+        """Needed ones of loss_<when>, accuracy_<when> and correct_<when>; `when` is received or after."""
         return [name for name in (f"loss_{when}", f"accuracy_{when}", f"correct_{when}") if name in self.needs]
 
     def received(self, x: Tensor, clients: list[int], round: int) -> dict[str, Tensor]:

@@ -44,7 +44,7 @@ def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]]
 
 
 def state(hook: Hook, answer: Any) -> State:
-    """Of `init_state`, or the second of what a hook returns."""
+    """State that `init_state` returns, or a hook as its second answer."""
     _of_kind(hook, "the state", answer, dict, "a dictionary of tensors by name")
     for name, value in answer.items():
         _of_kind(hook, f"the state's {name!r}", value, Tensor, "a tensor")
@@ -130,7 +130,7 @@ def evaluation_models(hook: Hook, answer: Any, x: Tensor, clients: int) -> Evalu
 
 
 def measurements(algorithm: Algorithm) -> tuple[str, ...]:
-    """Those of the class's `measurements` that are needed."""
+    """Measurements of the class that are needed."""
     for name in algorithm.measurements:
         if name not in MEASUREMENTS:
             hint = nearest(name, sorted(MEASUREMENTS))

@@ -322,7 +322,7 @@ class Simulation:
         return self.spec.learning_rate * (decay.factor ** (self.round // decay.every) if decay else 1.0)
 
     def measures(self) -> dict[str, float]:
-        """Of the run as a whole, by metric (fairfl.metrics.registry.SUMMED)."""
+        """Measures of the run as a whole, by metric (fairfl.metrics.registry.SUMMED)."""
         rounds = self.spec.rounds
         values = self.communication.measures(rounds, self.spec.clients_per_round, self.result.x.shape[-1])
         if "aligned" in self.state:

@@ -28,7 +28,7 @@ class Job:
     begun: float
 
     def last_lines(self, most: int) -> list[str]:
-        """Of its log; of a job that has none, why."""
+        """Last lines of its log; of a job that has none, why."""
         try:
             text = Path(self.log).read_text(errors="replace")
         except OSError:

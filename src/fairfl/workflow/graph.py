@@ -44,7 +44,7 @@ class Rule:
 
     @cached_property
     def matchers(self) -> list[tuple[str, re.Pattern[str]]]:
-        """Of each output: what a path begins with at least, and what it must match."""
+        """For each output: what a path begins with at least, and what it must match."""
         return [(pattern.partition("{")[0], self.matcher(pattern)) for pattern in self.outputs]
 
     @cached_property
@@ -87,7 +87,7 @@ class Job:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the spec."""
+        """Fingerprint of the spec."""
         return hashlib.sha256(self.spec.encode()).hexdigest()[:16]
 
     @property
@@ -186,7 +186,7 @@ class Graph:
         return None
 
     def _inputs(self, rule: Rule, wildcards: Mapping[str, str]) -> Iterator[tuple[str, Paths, list[str]]]:
-        """Of each input of a job: its name, the paths as the rule gives them, and as a list."""
+        """Inputs of a job: name of each, the paths as the rule gives them, and as a list."""
         values = SimpleNamespace(**wildcards)
         for name, item in rule.inputs:
             given = _asked(rule, name, item, values) if callable(item) else item

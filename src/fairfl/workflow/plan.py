@@ -95,7 +95,7 @@ def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
 
     def why(rule: str, log: str) -> list[tuple[str, str]]:
-        """Of the job that restores results: why each of those that leave them need not run."""
+        """For the restore job: why each restored job does not run."""
         names = [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
         return [(rerun.graph.job(name).rule, kind(rerun.verdict(name).reason)) for name in names]
 

@@ -19,7 +19,7 @@ PASSING = {"None", "Priority", "Resources", "BeginTime", "Dependency", "Prolog",
 
 
 def look(run: str) -> dict[str, tuple[str, str]] | str:
-    """Of each job of a run of Snakemake: state, and why it waits. A text is why Slurm does not tell."""
+    """State of each job of a run of Snakemake, and why it waits. A text is why Slurm does not tell."""
     command = ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", "--name", run]
     try:
         done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)

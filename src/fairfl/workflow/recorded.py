@@ -97,7 +97,7 @@ class Recorded:
         )
 
     def _made_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """The same of what a job was computed from itself; what came from the record was held against it then."""
+        """Whether the job's own spec differs from today's, or one further up does. Restored results were compared."""
         if job.record not in self._otherwise:
             own = without_code(left["spec"]) != without_code(job.parsed)
             self._otherwise[job.record] = own or (not left.get("recorded") and self._read_otherwise(job, left))

@@ -288,7 +288,7 @@ def requested(workflow: "Workflow") -> list[str]:
 
 
 def _targets(workflow: "Workflow") -> Iterable[str]:
-    """The same, and what is forced to run."""
+    """Rules and files that the user names, and what is forced to run."""
     settings = workflow.dag_settings
     return filter(None, [*requested(workflow), *settings.forcerun, *settings.until])
 

@@ -34,7 +34,7 @@ POPULAR = 10  # rows, above which a neuron is no more popular: the authors' code
 
 @dataclass(frozen=True)
 class Prior:
-    """Of a global neuron."""
+    """Prior of a global neuron."""
 
     mean: Array  # mu, [D]
     variance: float  # sigma0

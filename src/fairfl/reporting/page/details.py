@@ -18,7 +18,7 @@ from fairfl.reporting.page.text import readable
 
 
 class Details:
-    """Of all numbers of a page."""
+    """Details of all numbers of a page."""
 
     def __init__(self, files: Files) -> None:
         self._files = files

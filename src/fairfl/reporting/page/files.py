@@ -13,7 +13,7 @@ from fairfl.runtime import inputs, tables
 
 
 class Files:
-    """Those of a results folder, as seen from the page."""
+    """Files of a results folder, as seen from the page."""
 
     def __init__(self, results: Path, page: Path) -> None:
         self.results, self.folder = results, page.parent

@@ -42,7 +42,7 @@ def numbers_counted(found: Count) -> dict[str, Any]:
 
 
 def claims_counted(claims: Iterable[ClaimLine]) -> dict[str, Any]:
-    """Of the claims that were checked, how many are supported and refuted; the others cannot be checked here."""
+    """Counts of checked claims that are supported and refuted; the others cannot be checked here."""
     found = count_claims(claims)
     words = ("supported", "inconclusive", "refuted")
     counts: list[Shown] = [(*STATUS[word], found.statuses[word], word) for word in words]

@@ -108,7 +108,7 @@ class Summaries:
         )
 
     def of(self, artifacts: Collection[str]) -> "Summaries":
-        """Those of some artifacts."""
+        """Summaries of some artifacts."""
         parts: dict[str, Any] = {
             name: [line for line in getattr(self, name) if line.artifact in artifacts]
             for name in ("lines", "claims", "rankings", "full")

@@ -78,7 +78,7 @@ def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]
 
 
 def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.ndarray:
-    """Of each seed that both have, [seeds]: 1 where the row is better than the baseline, 0.5 where equal, else 0."""
+    """Wins by seed that both have, [seeds]: 1 where the row is better than the baseline, 0.5 where equal, else 0."""
     mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, base, metric)
     if mine is None or theirs is None:
         raise FairflError(f"{inputs.where}: {setting}: no {metric} of {row.label}")

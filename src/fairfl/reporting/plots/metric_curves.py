@@ -127,7 +127,7 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
 
 
 def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
-    """Those of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
+    """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
 
     Raises FairflError if no row has the hyper-parameter.
     """

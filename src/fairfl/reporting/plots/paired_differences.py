@@ -89,7 +89,7 @@ def _cut(axes: Axes, differences: pd.Series) -> bool:
 
 
 def _unit(unit: str) -> str:
-    """Of a difference."""
+    """Unit of a difference."""
     return "percent_points" if unit == "percent" else unit
 
 

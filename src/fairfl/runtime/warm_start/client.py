@@ -52,7 +52,7 @@ def plain(arguments: list[str]) -> None:
 
 
 def address_of(socket: str, module: str) -> str:
-    """Of the server for jobs of one module; of the one for all others if that is ""."""
+    """Address of the server for jobs of one module; of the one for all others if that is ""."""
     return f"{socket}.{module.rpartition('.')[2]}" if module else socket
 
 
