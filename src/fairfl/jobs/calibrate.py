@@ -119,18 +119,6 @@ def choose(spec: Spec) -> dict[str, Any]:
     number = calibration.choice(found, [len(point.departures) for point in spec.points], known, spec.level)
     order = sorted(range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0))
     told = [fit.worse is None or fit.worse >= 1 - spec.level for fit in found]
-    best = f"the best of {len(found)} points"
-    if not known:
-        said = "FedAvg diverged" if not noise else "One seed a point does not say how sure the numbers are"
-        said += ", so the named choices stay."
-    elif number == 0:
-        said = f"FedAvg cannot tell the named choices from {best}, so they stay."
-    else:
-        kept = ", ".join(fact for fact in spec.facts if fact not in spec.points[number].departures)
-        said = f"FedAvg tells the named choices from {best}. Of the {told.count(False)} that fit as far as seeds can "
-        said += f"tell, the one that departs least from the named choices is taken. As named: {kept or 'none'}."
-    if spec.changed:
-        said += f" A demonstration only: the scale changes {', '.join(spec.changed)}."
     chosen = spec.points[number]
     return {
         "setting": spec.setting,
@@ -139,7 +127,7 @@ def choose(spec: Spec) -> dict[str, Any]:
         "chosen": chosen.options,
         "changes": chosen.changes,
         "told_apart": known and told[0],
-        "explanation": said,
+        "explanation": _explanation(spec, number, known, not noise, told.count(False), len(found)),
         "targets": {
             metric: {"reported": target.reported, "tolerance": target.tolerance, "noise": noise.get(metric)}
             for metric, target in targets.items()
@@ -155,6 +143,23 @@ def choose(spec: Spec) -> dict[str, Any]:
             for n in order
         ],
     }
+
+
+def _explanation(spec: Spec, number: int, known: bool, diverged: bool, fitting: int, points: int) -> str:
+    """Why point `number` was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
+    best = f"the best of {points} points"
+    if not known:
+        why = "FedAvg diverged" if diverged else "One seed a point does not say how sure the numbers are"
+        text = f"{why}, so the named choices stay."
+    elif number == 0:
+        text = f"FedAvg cannot tell the named choices from {best}, so they stay."
+    else:
+        kept = ", ".join(fact for fact in spec.facts if fact not in spec.points[number].departures)
+        text = (
+            f"FedAvg tells the named choices from {best}. Of the {fitting} that fit as far as seeds can tell, "
+            f"the one that departs least from the named choices is taken. As named: {kept or 'none'}."
+        )
+    return text + (f" A demonstration only: the scale changes {', '.join(spec.changed)}." if spec.changed else "")
 
 
 def main(argv: list[str] | None = None) -> None:

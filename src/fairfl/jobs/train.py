@@ -1,5 +1,6 @@
 """python -m fairfl.jobs.train: one run, setting x variant x seed."""
 
+import argparse
 import json
 import time
 from pathlib import Path
@@ -14,8 +15,12 @@ from fairfl.runtime.result_files import TunedChoice
 from fairfl.simulation.training_spec import TrainingSpec
 
 if TYPE_CHECKING:
+    import torch
+
     from fairfl.experiments.variant import Run
     from fairfl.experiments.workload import Workload
+    from fairfl.simulation.clients import Clients
+    from fairfl.simulation.simulation import Simulation
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
 
@@ -78,11 +83,9 @@ def main(argv: list[str] | None = None) -> None:
     import pyarrow.parquet as pq
     from safetensors.torch import save
 
-    from fairfl import algorithms
     from fairfl.simulation import device, run_files, toy_run
     from fairfl.simulation.checkpoint import Checkpoint
     from fairfl.simulation.clients import load_clients
-    from fairfl.simulation.simulation import Simulation
 
     started = time.monotonic()
     parser = job.parser("train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model")
@@ -104,19 +107,8 @@ def main(argv: list[str] | None = None) -> None:
         earlier = run_files.memberships(args.after) if args.after else None
         if args.code:
             toy_run.check_once(args.code, spec, clients.count, earlier)
-        needed = "val_best" in algorithms.load(spec.algorithm).measurements
-        if needed and args.optima is None:
-            raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
-        best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
+        simulation = _simulation(spec, clients, args, chosen, earlier)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
-        try:
-            simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            key = ".".join(map(str, problem["loc"]))
-            raise FairflError(f"{spec.setting}: {key}: {problem['input']!r}: {problem['msg']}") from None
-        except ValueError as error:
-            raise FairflError(f"{spec.setting}: {error}") from None
         ready = time.monotonic()
         result = simulation.run(checkpoint)
         training = time.monotonic() - ready
@@ -144,6 +136,28 @@ def main(argv: list[str] | None = None) -> None:
         atomic.write_text(described, json.dumps(summary, indent=1, sort_keys=True) + "\n")
         checkpoint.remove()
     print(f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB")
+
+
+def _simulation(
+    spec: Spec, clients: "Clients", args: argparse.Namespace, device: "torch.device", memberships: "torch.Tensor | None"
+) -> "Simulation":
+    """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
+    from fairfl import algorithms
+    from fairfl.simulation import run_files
+    from fairfl.simulation.simulation import Simulation
+
+    needed = "val_best" in algorithms.load(spec.algorithm).measurements
+    if needed and args.optima is None:
+        raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
+    best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
+    try:
+        return Simulation(spec, clients, best, device, args.backend, memberships)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise FairflError(f"{spec.setting}: {key}: {problem['input']!r}: {problem['msg']}") from None
+    except ValueError as error:
+        raise FairflError(f"{spec.setting}: {error}") from None
 
 
 if __name__ == "__main__":

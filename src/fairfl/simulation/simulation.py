@@ -124,17 +124,7 @@ class Simulation:
             of_objective=self.algorithm.measures_objective and self.modifiers.objective is not None,
             plain_steps=self.algorithm.uses_plain_sgd() and not self.modifiers.changes_local_steps,
         )
-        federation = Federation(
-            samples=self.samples,
-            x=self.x,
-            clients_per_round=spec.clients_per_round,
-            parameters=self.parameters,
-            shapes=tuple(tuple(parameter.shape) for parameter in self.backend.model.parameters()),
-            labels=count(self.train_part, clients.classes).double(),
-            memberships=NOT_MEASURED if memberships is None else memberships.to(device),
-            model=spec.model.model_dump(),
-            seed=seed_of(spec.seed, "server"),
-        )
+        federation = self._federation(memberships)
         self.round = 0
         self.state = hook_checks.state(hooks.init_state, hooks.init_state(federation))
         self.modifiers.init(federation)
@@ -144,6 +134,19 @@ class Simulation:
         self.history = History(clients)
         self.result = Result(self.x, self.history.rows)
         self.stalled = False  # in the newest round nobody sent finite numbers
+
+    def _federation(self, memberships: Tensor | None) -> Federation:
+        return Federation(
+            samples=self.samples,
+            x=self.x,
+            clients_per_round=self.spec.clients_per_round,
+            parameters=self.parameters,
+            shapes=tuple(tuple(parameter.shape) for parameter in self.backend.model.parameters()),
+            labels=count(self.train_part, self.clients.classes).double(),
+            memberships=NOT_MEASURED if memberships is None else memberships.to(self.device),
+            model=self.spec.model.model_dump(),
+            seed=seed_of(self.spec.seed, "server"),
+        )
 
     # -- the run ------------------------------------------------------------------------------
     def run(self, checkpoint: Checkpoint | None = None) -> Result:
