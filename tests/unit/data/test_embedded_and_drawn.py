@@ -1,13 +1,9 @@
-"""Data sets that need no files: digits, ambiguous_digits, synthetic_gaussian."""
+"""Data sets that need no files: ambiguous_digits, synthetic_gaussian, two_quadratics."""
 
 import numpy as np
+import pytest
 
-from fairfl.data import ambiguous_digits, synthetic_gaussian
-
-# -- digits
-
-
-# -- ambiguous_digits
+from fairfl.data import ambiguous_digits, synthetic_gaussian, two_quadratics
 
 
 def test_ambiguous_labels_come_from_the_two_blended_classes():
@@ -49,3 +45,16 @@ def test_synthetic_means_and_rotation():
             rows = tensors["inputs"][(tensors["client"] == k) & (tensors["labels"] == label)]
             np.testing.assert_allclose(rows.mean(0), sign * np.array(mean), atol=0.05)
             np.testing.assert_allclose(np.cov(rows.T), std**2 * np.eye(2), atol=0.1)
+
+
+# -- The toy of FedEBA+, figure 1: losses, and the way of one row per client through partition and engine.
+def losses(tensors, x):
+    """Squared error of each row under the model a x."""
+    return (tensors["inputs"][:, 0].astype(float) * x - tensors["labels"].astype(float)) ** 2
+
+
+@pytest.mark.parametrize(("x", "expected"), [(0, (8, 8)), (2, (0, 18)), (-1, (18, 4.5)), (0.5, (4.5, 10.125))])
+def test_losses_of_the_figure(x, expected):
+    tensors = two_quadratics.prepare(None, two_quadratics.Config(), 0).tensors
+    assert losses(tensors, x) == pytest.approx(expected, abs=1e-5)
+    assert tensors["client"].tolist() == [0, 1]

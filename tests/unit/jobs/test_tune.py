@@ -3,11 +3,14 @@
 import csv
 import json
 
+import pandas as pd
 import pytest
 
-from fairfl.jobs import train, tune
+from fairfl.jobs import train, trials, tune
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
+from tests.unit.jobs.test_collect import SPEC as COLLECT
+from tests.unit.jobs.test_collect import write_run
 from tests.unit.simulation.federations import spec_of as training_spec
 
 POINTS = [
@@ -106,3 +109,19 @@ def test_a_tuned_run_takes_what_was_chosen(applies, beta):
 def test_a_choice_for_another_run_is_refused():
     with pytest.raises(FairflError, match="chosen for algorithm 'vred', the run has 'semi_vred'"):
         train.tuned(run(algorithm="semi_vred", tuned="all"), choice())
+
+
+# -- The trials of one algorithm: which runs they are, and what is made of them.
+def test_runs_of_every_point_become_one_table(tmp_path):
+    points = []
+    for rate, shift in ((0.1, 0.5), (0.5, 0.0)):
+        setting = f"s~tuning~learning_rate={rate}"
+        run = {"id": f"{setting}/vred/beta=1.0/seed7", "algorithm": "vred", "hyperparameters": "beta=1.0", "seed": 7}
+        write_run(tmp_path, run, shift=shift)
+        points.append({**COLLECT, "setting": setting, "runs": [run], "optima_seeds": []})
+    out = tmp_path / "trials.csv"
+    trials.main(["--spec", json.dumps({"points": points, "code": {}}), "--results", str(tmp_path), "--out", str(out)])
+    table = pd.read_csv(out)
+    losses = table[table["metric"] == "loss_mean"].set_index("setting")["value"].to_dict()
+    assert losses == {"s~tuning~learning_rate=0.1": 1.125, "s~tuning~learning_rate=0.5": 0.625}
+    assert not [name for name in table["metric"] if name.startswith("gap")]

@@ -4,10 +4,11 @@ import itertools
 
 import pytest
 import torch
+import torchvision
 from pydantic import ValidationError
 
 from fairfl import models
-from fairfl.models import cnn
+from fairfl.models import cnn, mobilenet_v2
 from fairfl.simulation.backends import conv_kernels
 
 # FedFV's released model of MNIST, but for the softmax, which is the loss's.
@@ -105,3 +106,80 @@ def test_other_data_are_refused(names, needs, shapes):
 def test_impossible_configurations_are_refused(name, options):
     with pytest.raises(ValidationError, match=next(iter(options))):
         models.build({"name": name, **options}, (1, 28, 28), 10)
+
+
+# -- linear_regression
+
+
+def linear(outputs=1, shape=(10,), **options):
+    return models.build({"name": "linear_regression", **options}, shape, outputs)
+
+
+def test_w_times_x():
+    model = linear(shape=(2, 2))
+    with torch.no_grad():
+        model[1].weight.copy_(torch.tensor([[1.0, 2.0, -1.0, 0.5]]))
+    x = torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [0.0, 0.0]]])
+    assert model(x).tolist() == [[4.0], [2.0]]
+
+
+@pytest.mark.parametrize("start", [0.0, -1.5, 3])
+def test_a_start_of_its_own(start):
+    """FedEBA+, figure 1: one weight, from a given point."""
+    model = linear(shape=(1,), start=start)
+    assert model(torch.tensor([[1.0], [2.0]])).tolist() == [[start], [2 * start]]
+    assert all((parameter == start).all() for parameter in linear(start=start, bias=True).parameters())
+
+
+# -- mobilenet_v2
+def test_outputs_of_mobilenet_are_those_of_torchvision():
+    torch.manual_seed(0)
+    ours = mobilenet_v2.build(mobilenet_v2.Config(width=0.25), (3, 32, 32), 10).eval()
+    other = torchvision.models.mobilenet_v2(num_classes=10, width_mult=0.25).eval()
+    assert list(ours.state_dict()) == list(other.state_dict())
+    other.load_state_dict(ours.state_dict())
+    images = torch.randn(2, 3, 32, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(images), other(images))
+
+
+@pytest.mark.parametrize(("small_input", "edge"), [(True, 4), (False, 1)])
+def test_small_images_are_halved_twice_less(small_input, edge):
+    model = mobilenet_v2.build(mobilenet_v2.Config(small_input=small_input, width=0.1), (3, 32, 32), 2).eval()
+    assert model.features(torch.zeros(1, 3, 32, 32)).shape[-2:] == (edge, edge)
+
+
+# -- lstm
+LSTM = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
+
+
+def small(words=7, choice=LSTM):
+    torch.manual_seed(0)
+    return models.build(choice, (5,), words).double()
+
+
+STACKED = {"name": "lstm", "embedding": 3, "hidden": 4, "layers": 2, "projection": None}
+
+
+def test_number_of_parameters_of_next_word_models():
+    """VRed: 10,000 words, padding, begin, end, unknown. AAggFF on Reddit: 10,000 in all."""
+    with torch.device("meta"):
+        assert size(models.build({"name": "lstm"}, (20,), 10_004)) == 4_053_428
+        sizes = {"embedding": 200, "hidden": 256, "layers": 2, "projection": None}
+        layers = [4 * 256 * (inputs + 256 + 2) for inputs in (200, 256)]
+        assert size(models.build({"name": "lstm", **sizes}, (10,), 10_000)) == sum(
+            [10_000 * 200, *layers, 256 * 10_000 + 10_000]
+        )
+    embedding, lstm, projection, words = 7 * 3, 4 * 4 * (3 + 4 + 2), 4 * 2 + 2, 2 * 7 + 7
+    assert size(small()) == embedding + lstm + projection + words
+
+
+@pytest.mark.parametrize("choice", [LSTM, STACKED])
+def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice):
+    model, tokens = small(choice=choice), torch.randint(7, (6, 5))
+    changed = tokens.clone()
+    changed[2, 3] = (tokens[2, 3] + 1) % 7
+    same = (model(tokens) == model(changed)).all(-1)
+    assert not same[2, 3:].any()
+    same[2, 3:] = True
+    assert same.all()

@@ -1,6 +1,9 @@
-"""Choice of the device."""
+"""The machine: choice of the device, rules of a kind of CPU, freed memory."""
 
+import json
+import math
 import os
+from dataclasses import fields
 
 import pytest
 import torch
@@ -8,6 +11,8 @@ import torch
 from fairfl.runtime import machine
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation import device
+from fairfl.simulation.backends import cpu_tuning, heap
+from fairfl.simulation.backends.cpu_tuning import Tuning
 
 # Everything that multiplies: layers, convolutions, LSTMs.
 PRODUCTS = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
@@ -71,3 +76,59 @@ def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
         switch.fp32_precision = "ieee" if arithmetic == "tf32" else "tf32"
     device.choose("cpu", 1, precision)
     assert [switch.fp32_precision for switch in PRODUCTS] == [arithmetic] * 3
+
+
+# -- How a kind of CPU is named, and which rules it gets.
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes rules for this kind of CPU and reads them."""
+
+    def read(rules, kind=None):
+        path = tmp_path / "cpu_tuning.json"
+        path.write_text(json.dumps({kind or cpu_tuning.kind(): rules}))
+        monkeypatch.setattr(cpu_tuning, "FILE", path)
+        cpu_tuning.tuning.cache_clear()
+        return cpu_tuning.tuning()
+
+    yield read
+    cpu_tuning.tuning.cache_clear()
+
+
+def test_rules_are_those_of_this_kind_of_cpu(written):
+    assert written({"onednn_from": 5, "stack_bytes": 7, "measured": "once"}) == Tuning(5, math.inf, 7)
+
+
+def test_other_kinds_get_the_defaults(written):
+    assert written({"onednn_from": 5}, kind="GenuineOther AVX2048") == Tuning()
+    assert Tuning().onednn_from == Tuning().alone_from == math.inf
+
+
+def test_the_kind_says_which_instructions_torch_uses():
+    assert cpu_tuning.kind().endswith(f" {torch.backends.cpu.get_cpu_capability()}")
+
+
+def test_committed_rules_can_be_read():
+    for rules in json.loads(cpu_tuning.FILE.read_text()).values():
+        assert rules.pop("measured")
+        assert {*rules} <= {field.name for field in fields(Tuning)} and min(rules.values()) > 0
+
+
+# -- Freed memory goes back to the system.
+MIB = 2**20
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as counts:
+        return int(counts.read().split()[1]) * 4096
+
+
+@pytest.mark.skipif(heap._glibc() is None, reason="freed memory is given back on glibc only")
+def test_freed_memory_goes_back_if_it_is_much():
+    pieces = [bytearray(b"1" * 65536) for _ in range(4096)]
+    last = bytearray(b"1" * 65536)  # without it glibc gives the end of the heap back by itself
+    full = resident()
+    del pieces
+    assert not heap.release(kept=2**40)
+    assert heap.release(kept=MIB)
+    assert resident() < full - 200 * MIB
+    assert last

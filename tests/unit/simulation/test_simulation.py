@@ -1,14 +1,17 @@
-"""The simulator: reference loop, evaluation, resume, divergence, seeds."""
+"""The simulator: evaluation rounds, divergence, a regression by hand, what is exchanged."""
 
+import pytest
 import torch
 
+from fairfl.algorithms.interface import Aggregate, Plan
 from fairfl.simulation.simulation import Simulation, log_spaced
-from tests.unit.simulation.federations import CPU, image_clients, spec_of
+from tests.unit.simulation.federations import CPU, clients_of, image_clients, spec_of
+from tests.unit.simulation.test_extension_points import register, simulation
 
 BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
 
 
-def simulation(clients=None, **changes):
+def run_of(clients=None, **changes):
     clients = clients or image_clients([4, 6, 9])
     return Simulation(spec_of(**changes), clients, BEST, CPU)
 
@@ -17,7 +20,7 @@ def test_a_model_that_nobody_can_train_has_diverged():
     # It stays where it was, and its test loss is a number. That must not pass for a result.
     clients = image_clients([4, 6, 9])
     clients.parts["train"].inputs[:] = float("inf")
-    first, *others = simulation(clients, evaluate_every=1).run().history
+    first, *others = run_of(clients, evaluate_every=1).run().history
     assert torch.isfinite(first["loss_test"]).all()
     assert len(others) == 6 and all(row["loss_test"].isnan().all() for row in others)
 
@@ -29,7 +32,7 @@ def test_log_spaced_rounds():
 
 
 def test_evaluations_at_log_spaced_rounds_come_on_top_and_change_nothing():
-    plain, spaced = (simulation(rounds=20, evaluate_every=8, keep="path", **more) for more in ({}, {"evaluate_log": 4}))
+    plain, spaced = (run_of(rounds=20, evaluate_every=8, keep="path", **more) for more in ({}, {"evaluate_log": 4}))
     results = [run.run() for run in (plain, spaced)]
     rounds = [[int(row["round"]) for row in result.history] for result in results]
     assert rounds == [[0, 8, 16, 20], [0, 1, 3, 7, 8, 16, 20]]
@@ -37,3 +40,43 @@ def test_evaluations_at_log_spaced_rounds_come_on_top_and_change_nothing():
     kept = [row for row, number in zip(results[1].history, rounds[1], strict=True) if number in rounds[0]]
     for row, other in zip(results[0].history, kept, strict=True):
         assert all(torch.equal(row[name], other[name]) for name in row)
+
+
+# -- A regression in the engine, by hand.
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_one_step_by_hand(backend):
+    """w = 0 on (x, y) = (2, 1) and (1, -1): mean of 2 (0 - y) x is (-4 + 2) / 2 = -1; w becomes 0.1."""
+    model = {"name": "linear_regression", "init": "zeros"}
+    spec = spec_of(model=model, loss="squared_error", clients_per_round=1, rounds=1)
+    run = Simulation(spec, clients_of([[([2.0], 1.0), ([1.0], -1.0)]], 0), None, CPU, backend)
+    run.run_round()
+    torch.testing.assert_close(run.x, torch.tensor([0.1], dtype=torch.float64))
+    assert run.evaluate("test").loss.item() == pytest.approx((0.8**2 + 1.1**2) / 2)
+
+
+# -- What clients and server exchange.
+def test_every_number_that_is_sent_counts(monkeypatch):
+    """15 parameters, 3 clients, 6 rounds. FedAvg: a model down and up; then a loss, a gradient up, a direction down."""
+    register(monkeypatch, "toy")
+    run = simulation("toy")
+    run.run()
+    assert run.communication.sent == 6 * 3 * 30
+    assert run.measures() == {"comm_cost": 3 * 30 * 4 / 2**20, "comm_extra_cost": 0.0}
+    needs, plan = ("loss_received", "gradient_batch"), Plan(mix=0.5, direction=torch.linspace(-1, 1, 15).double())
+    register(monkeypatch, "toy", measurements=needs, configure_clients=lambda self, state, received: plan)
+    run = simulation("toy")
+    run.run()
+    assert run.communication.sent == 6 * 3 * (30 + 1 + 15 + 15)
+    register(monkeypatch, "toy", traffic=lambda self, federation: (2, 3))
+    run = simulation("toy")
+    run.run()
+    assert run.communication.sent == 6 * 3 * 5
+
+
+def test_who_has_the_model_is_not_sent_it_again(monkeypatch):
+    """Two exchanges in a round, between which the server takes no step."""
+    hooks = {"exchanges_per_round": lambda self, federation: 2}
+    register(monkeypatch, "toy", aggregate=lambda self, state, reports: (Aggregate(), state), **hooks)
+    run = simulation("toy")
+    run.run()
+    assert run.communication.sent == 6 * 3 * (15 + 2 * 15)

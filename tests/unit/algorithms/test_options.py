@@ -1,0 +1,217 @@
+"""What examples and the oracle leave open: options, partial rounds and guards of single algorithms."""
+
+from dataclasses import replace
+from math import log
+
+import pytest
+import torch
+
+from fairfl.algorithms import afl, ditto, fedeba, gifair
+from fairfl.algorithms.interface import Federation, Plan, Received, Reports
+from fairfl.algorithms.shared import entropy
+from tests.unit.algorithms.test_examples import LINE, PULLED, THREE
+from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start, step, vector, weights
+from tests.unit.plain_engine import on_quadratics
+
+
+# -- afl: sampled rounds; its examples are in test_examples.py, Algorithm 1 in tests/oracle.
+def test_afl_defaults_are_those_of_algorithm_1():
+    """lambda moves with x, not before it, and the answer is the mean of the iterates."""
+    assert torch.equal(step("afl")[0], step("afl", order="descent_first")[0]) and "mean" in step("afl")[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "w", "lam"),
+    [
+        ({"sampled": "mass", "order": "ascent_first"}, [0.35, 0.65], [0.175, 0.5, 0.325]),
+        ({"sampled": "unit", "order": "ascent_first"}, [0.425, 0.575], [0.425, 0.5, 0.575]),
+        ({"sampled": "unit"}, [0.5, 0.5], [0.425, 0.5, 0.575]),  # a whole step; lambda is 1/4 for both, at first
+    ],
+)
+def test_afl_sampled_rounds(given, w, lam):
+    _, found, state = step("afl", reports(ids=(0, 2)), **given)
+    close(found, w)
+    close(state["lambda"], lam)
+
+
+def test_afl_clients_without_mass_are_averaged_by_size():
+    config = afl.Config(eta_lambda=0.7, order="ascent_first", report="last")
+    result, state = afl.AFL(config).aggregate({"lambda": vector(0.0, 0.0, 1.0)}, reports(ids=(0, 1)))
+    close(result.weights, [1 / 3, 2 / 3])
+    close(state["lambda"], [0.0, 0.0, 1.0], 0)
+
+
+# -- core_fed: the hand-computed weights, the M of the first round.
+EXAMPLE = vector(0.4, 1.0, 1.6)
+
+
+def test_core_fed_example():
+    w = weights("core_fed", EXAMPLE, vector(1, 1, 1), M=2.0)
+    close(w, [0.151515, 0.242424, 0.606061])
+    close(weights("core_fed", EXAMPLE, vector(5, 3, 2), M=2.0, weighting="size"), [0.280899, 0.269663, 0.449438])
+
+
+def test_core_fed_a_larger_first_loss_raises_the_bound_for_good():
+    algorithm, state = start("core_fed", M=2.0)
+    first, state = algorithm.aggregate(state, reports(losses=5 * F))
+    close(state["M"], 12.0)
+    close(first.weights, (1 / (12 - 5 * F)) / (1 / (12 - 5 * F)).sum(), 1e-12)
+    assert torch.equal(algorithm.aggregate(state, reports(losses=50 * F))[1]["M"], state["M"])
+
+
+def test_core_fed_the_smallest_utility():
+    algorithm, state = start("core_fed", M=2.0, epsilon=0.5)
+    _, state = algorithm.aggregate(state, reports(losses=vector(0.1, 0.1, 0.1)))
+    close(algorithm.aggregate(state, reports(losses=vector(1.0, 1.5, 99.0)))[0].weights, [0.2, 0.4, 0.4])
+
+
+# -- ditto: global reports, buffers of personal models; its rounds are in test_examples.py.
+def test_ditto_a_global_report_trains_no_personal_models():
+    algorithm = ditto.Ditto(ditto.Config(**{"lambda": 1e9}, report="global"))
+    assert algorithm.init_state(Federation(vector(5, 5), vector(0.5, 0.5))) == {}
+    assert algorithm.configure_clients({}, None) == Plan()
+    close(algorithm.evaluation_models({}, vector(0.5, 0.5)).models, [[0.5, 0.5]])
+
+
+def test_ditto_personal_models_carry_the_buffers_of_their_training():
+    """Two parameters and one number of a buffer; client 0 is not drawn."""
+    algorithm, first = ditto.Ditto(ditto.Config(report="personal")), vector(1, 2, 7)
+    state = algorithm.init_state(Federation(vector(5, 5), first, parameters=2, shapes=((2,),)))
+    known = {"clients": torch.tensor([1]), "samples": vector(5), "learning_rate": 0.1, "x": vector(3, 4, 8)}
+    plan = algorithm.configure_clients(state, Received(**known))
+    close(plan.start, [[[3, 4, 8]], [[1, 2, 7]]])
+    delta, buffers = vector(0.5, 0.5, 0.25, -0.25).view(2, 1, 2), vector(8.5, 7.5).view(2, 1, 1)
+    reports = Reports(**known, delta=delta, start=plan.start, buffers=buffers)
+    close(algorithm.aggregate(state, reports)[1]["v"], [[1, 2, 7], [0.75, 2.25, 7.5]])
+
+
+# -- fedavg_hardcluster: ties, absent members; its round is in test_examples.py.
+def test_fedavg_hardcluster_ties_go_to_the_lowest_cluster():
+    pi = vector([0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [1 / 3, 1 / 3, 1 / 3])
+    engine = on_quadratics("fedavg_hardcluster", **THREE | {"known": {"memberships": pi}}, M=3)
+    assert engine.state["z"].tolist() == [0, 1, 0]
+
+
+def test_fedavg_hardcluster_only_sampled_members_count_and_a_cluster_without_any_stays():
+    engine = on_quadratics("fedavg_hardcluster", **THREE, M=2).rounds(1, clients=[0])
+    assert engine.result.weights.tolist() == [[1.0], [0.0]]
+    assert not torch.equal(engine.x[0], vector(1, 1)) and torch.equal(engine.x[1], vector(0, 1))
+
+
+# -- fedeba: which losses count, figure 1, schedules of tau; its examples are in test_examples.py.
+@pytest.mark.parametrize(("weight_loss", "other"), [("after", "loss_received"), ("before", "loss_after")])
+def test_fedeba_losses_that_a_client_does_not_go_by_do_not_count(weight_loss, other):
+    _, weights, state = step("fedeba", replace(reports(), **{other: -F}), tau=1.0, weight_loss=weight_loss)
+    close(weights, F.softmax(0))
+    assert state == {}
+
+
+def test_fedeba_figure_1():
+    """F_1 = 2 (x - 2)^2 and F_2 = (x + 4)^2 / 2 take one step of 1/4 from 0, to 2 and -1; their losses were equal."""
+    losses = {"loss_received": vector(8, 8), "loss_after": vector(0, 4.5)}
+    report = replace(reports(ids=(0, 1)), delta=vector(-2, 1)[:, None], **losses)
+
+    def moved(**hyperparameters):
+        algorithm, state = start("fedeba", **hyperparameters)
+        return -algorithm.aggregate(state, report)[0].weights @ report.delta
+
+    close(moved(tau=4.5 / log(7 / 3)), [-0.1])
+    close(moved(tau=1.0), [-0.967], 5e-4)
+    close(moved(tau=1.0, weight_loss="before"), [0.5])
+
+
+@pytest.mark.parametrize(
+    ("tau_schedule", "tau"), [("constant", 5.0), ("linear", 2.5), ("concave", 3.535534), ("convex", 0.625)]
+)
+def test_fedeba_example_of_the_schedules(tau_schedule, tau):
+    """The third round, t = 2 from 0."""
+    given = {"tau": 5.0, "kappa": 0.5, "tau_schedule": tau_schedule}
+    assert entropy.temperature(0, fedeba.Config(**given)) == 5.0
+    assert entropy.temperature(2, fedeba.Config(**given)) == pytest.approx(tau, abs=1e-6)
+    close(step("fedeba", replace(reports(), round=2), **given)[1], (F / tau).softmax(0))
+
+
+def test_fedeba_angle():
+    assert entropy.angle(vector(0.5, 4.5)) == pytest.approx(38.659808, abs=1e-6)
+    assert entropy.angle(vector(*[0] * 9, 3)) == pytest.approx(71.565051, abs=1e-6)  # the largest of ten clients
+
+
+# -- gifair: rank term and client mode by hand; server mode in test_examples.py.
+def test_gifair_ranks():
+    close(gifair.rank_term(F), [-2, 0, 2])
+    close(gifair.rank_term(vector(1.0, 3.0, 1.0, 2.0, 3.0)), [-3, 3, -3, 0, 3])  # ties share the middle of their places
+    close(gifair.rank_term(vector(float("nan"), 1.0, 2.0)), [0, -1, 1])
+
+
+def test_gifair_rates_of_client_mode_go_by_the_newest_loss_of_each_client():
+    algorithm, state = start("gifair", mode="client", bound_share=0.5)
+
+    def rates(*ids):
+        return algorithm.configure_clients(state, received(reports(ids=ids))).lr_scale
+
+    close(rates(0, 1, 2), [1.0, 1.0, 1.0])  # nobody has reported a loss
+    result, after = algorithm.aggregate(state, reports())
+    close(result.weights, SAMPLES / SAMPLES.sum())
+    close(algorithm.configure_clients(after, received(reports())).lr_scale, [0.5, 1.0, 1.5])
+    state = algorithm.aggregate(state, reports(ids=(0, 2)))[1]
+    close(rates(1, 2), [1.0, 1 + 0.0625 * 1 / 0.25])  # client 1 has not reported: it ties; client 2 is above client 0
+    state = algorithm.aggregate(state, reports(ids=(0, 1), losses=vector(3.0, 1.0, 2.0)))[1]
+    close(state["F"], [3.0, 1.0, 2.0])
+    close(rates(0, 1, 2), [1.5, 0.75, 1.0])
+
+
+# -- lp_proj: the server's mean; its round of both norms is in test_examples.py.
+def test_lp_proj_how_the_server_averages():
+    plain = on_quadratics("lp_proj", **LINE, **PULLED).rounds().state
+    sized = on_quadratics("lp_proj", **LINE, **PULLED, weighting="size", b=0.5).rounds()
+    first = sized.state["omega"]
+    close(first, 0.5 * (0.25 * plain["o"][0] + 0.75 * plain["o"][1]), 1e-12)
+    again = sized.rounds().state
+    close(again["omega"], 0.5 * first + 0.5 * (0.25 * again["o"][0] + 0.75 * again["o"][1]), 1e-12)
+
+
+# -- qffl: options and guards; more of it in test_examples.py and tests/oracle.
+def test_qffl_the_lipschitz_estimate_may_be_given():
+    """L = 1 / eta is the default; a smaller one takes larger steps."""
+    close(step("qffl", q=1, L=10.0)[0], step("qffl", q=1)[0])
+    h = (0.5 * 0.1 * G).square().sum(1) + 0.5 * F
+    close(step("qffl", q=1, L=0.5)[1], 0.5 * F / h.sum())
+
+
+def test_qffl_extreme_powers_and_losses_stay_finite():
+    w = step("qffl", q=200)[1]
+    assert w[2] > 1e6 * w[:2].max() and w[2] < 0.1, "it follows the largest loss with vanishing steps"
+    assert torch.isfinite(step("qffl", q=5000)[1]).all()
+    assert torch.isfinite(step("qffl", reports(losses=vector(0.0, 1.0, 2.0)), q=0.1)[1]).all()
+
+
+def test_qffl_the_loss_after_training_takes_the_place_of_the_received_one():
+    after = vector(0.4, 0.1, 1.5)
+    only = replace(reports(), loss_received=None, loss_after=after)
+    close(step("qffl", only, q=2, loss="after")[1], step("qffl", reports(losses=after), q=2)[1], 1e-15)
+    close(step("qffl", replace(reports(), loss_after=after), q=2)[1], step("qffl", q=2)[1], 0)
+
+
+def test_qffl_size_weights_enter_both_sums():
+    L, q, p = 10.0, 2.0, SAMPLES / SAMPLES.sum()
+    h = q * F ** (q - 1) * G.square().sum(1) + L * F**q
+    delta = (p * F**q)[:, None] * G
+    close(step("qffl", q=2, weights="size")[0], X - delta.sum(0) / (p * h).sum())
+
+
+# -- term: the moving average by hand, huge tilts; its example is in test_examples.py.
+def test_term_example_of_the_moving_average():
+    algorithm, state = start("term", alpha=0.5, mode="moving")
+    first, state = algorithm.aggregate(state, reports())
+    close(3 * first.weights, [0.454440, 0.583512, 0.962049])
+    second, state = algorithm.aggregate(state, reports())
+    close(3 * second.weights, [0.302960, 0.389008, 0.641366])
+    for _ in range(60):
+        last, state = algorithm.aggregate(state, reports())
+    close(3 * last.weights, (0.5 * F).softmax(0), 1e-12)  # losses stand still: a softmax of uniform clients
+
+
+def test_term_huge_tilts_do_not_overflow():
+    algorithm, state = start("term", alpha=-2000.0, mode="moving")
+    close(algorithm.aggregate(state, reports())[0].weights, [2 / 3, 0.0, 0.0])
+    close(weights("term", vector(2.0, 2.0, 0.5), SAMPLES, alpha=1e5), [1 / 3, 2 / 3, 0.0])  # ties share by size
