@@ -71,9 +71,7 @@ class Row:
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The lines of a rounds frame that belong to this row."""
-        names = frame["hyperparameters"]
-        spellings = [text for text in names.unique() if Variant.from_csv(self.algorithm, text) == self.variant]
-        rows = (frame["algorithm"] == self.algorithm) & names.isin(spellings)
+        rows = (frame["algorithm"] == self.algorithm) & (frame["hyperparameters"] == self.hyperparameters)
         return frame[rows if self.setting is None else rows & (frame["setting"] == self.setting)]
 
 

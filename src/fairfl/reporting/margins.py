@@ -1,6 +1,5 @@
 """What surrounds the panels of a figure: letters that its font has, lines above and below, the layout."""
 
-import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache
@@ -9,7 +8,6 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from fairfl.reporting.style import FONT, FOOTNOTE, GREY
@@ -62,14 +60,6 @@ def _fitting(sentences: Sequence[str], width: int, rest: str) -> list[str]:
     return lines[:FOOTNOTE] if sentences else []
 
 
-def _subscripts(figure: Figure) -> None:
-    """Greek letters behind a line below Greek ones as subscripts: there is no such letter to write."""
-    for text in figure.findobj(Text):
-        plain = text.get_text()
-        if "$" not in plain and (marked := re.sub("([α-ωΑ-Ω])_([α-ωΑ-Ω])", r"$\1_\2$", plain)) != plain:
-            text.set_text(marked)
-
-
 def lay_out(figure: Figure, top: float) -> None:
     """Lay out before drawing, so that PDF and PNG have the same layout; legends begin at `top`.
 
@@ -78,7 +68,6 @@ def lay_out(figure: Figure, top: float) -> None:
     The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
     what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
     """
-    _subscripts(figure)
     for _ in range(2):
         figure.draw_without_rendering()
     figure.set_layout_engine(None)

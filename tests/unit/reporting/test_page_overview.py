@@ -89,8 +89,7 @@ def made_by(runs: str) -> ComparisonLine:
     return compared({"runs": runs})
 
 
-def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path) -> None:
     versions = {"torch": "2.1", "python": "3.11"}
     lines = [
         summary(tmp_path, name, json.dumps({"processor": processor, "seconds": 70.0, "versions": versions}))
@@ -98,7 +97,7 @@ def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypat
     ]
     lines += [summary(tmp_path, "d", "{damaged"), made_by("a;gone"), made_by("")]
     made = made_from(tmp_path, tmp_path, lines)
-    assert (made["runs"], made["seconds"], made["made"]) == (3, "4 min", "1970-01-02")
+    assert (made["runs"], made["seconds"]) == (3, "4 min")
     assert (made["machines"], made["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
     lines = [summary(tmp_path, "e", json.dumps({"arithmetic": {"threads": "2"}})), made_by("a")]
     assert made_from(tmp_path, tmp_path, lines)["arithmetic_of"] == {"e": {"threads": "2"}, "a": {}}

@@ -1,11 +1,9 @@
 """What the page was made from: commit, date, machines, versions and the seconds that the runs took."""
 
 import json
-import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +41,6 @@ def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dic
     seconds = sum(float(summary.get("seconds") or 0) for summary in found.values())
     return {
         **commit_of(root),
-        "made": _today(),
         "runs": len(found),
         "machines": [name for name, _ in machines.most_common()],
         "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
@@ -62,12 +59,6 @@ def _data(run: str, summary: Mapping[str, Any]) -> tuple[str, str]:
     """Where the data of a run came from, and what their partition had to change in which setting; "" if nothing."""
     changed = "; ".join(summary.get("partition") or [])
     return str(summary.get("data_source", "")), f"{run.partition('/')[0]}: {changed}" if changed else ""
-
-
-def _today() -> str:
-    """'2026-05-01' in UTC; SOURCE_DATE_EPOCH says another day, for builds that are to be equal."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    return (datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)).date().isoformat()
 
 
 def _summary(path: Path) -> dict[str, Any] | None:

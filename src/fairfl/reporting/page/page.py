@@ -2,7 +2,7 @@
 
 Works from a file, without a network; its script shows one artifact at a time, finds and filters them, and without
 scripts everything is there in one long page. It shows what comparison.csv and claims.csv say and links to the artifacts
-beside it; a file that is not there is named as missing. Same inputs on the same day, same bytes.
+beside it; a file that is not there is named as missing. Same inputs, same bytes.
 """
 
 from collections import Counter
