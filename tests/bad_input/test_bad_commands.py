@@ -61,6 +61,11 @@ SPECS = [  # job, its spec, the rest of its command line, the refusal
     (train, TRAIN | {"loss": "logistic"}, "toy: loss logistic is for 2 classes, the data have 3"),
     (train, {}, "--spec: model: missing; it has no default"),
     (local_optimum, LEARNT | OPTIMUM, "there is no client 3"),
+    (
+        local_optimum,
+        LEARNT | OPTIMUM | {"client": 1, "model": {"name": "lstm"}},
+        "local optimum of client 1: lstm needs",
+    ),
     (surrogate, LEARNT | CLUSTER, "toy has no bayes_loss"),
     (timing, test_timing.SPEC | {"variants": [test_timing.VARIANT | {"loss": "x"}]}, "variants.0.loss: 'x'"),
     (partition, DEAL | {"partition": {"name": "cut"}}, "partition.name: 'cut' is not one of the partitioners; known: "),

@@ -47,13 +47,6 @@ def test_operations_of_a_round_counted_by_hand():
     assert FOCUS.flops == 10 * 10 * 6000 * 2 * (2 * 784 * 200 + 3 * 200 * 10)  # ten epochs
 
 
-def test_steps_count_the_short_last_batch_and_every_epoch():
-    assert (MLP_B64.steps, MLP_FULL.steps, LINEAR_B10.steps) == (10, 1, 60)
-    assert (TINY.steps, TINY.at(epochs=2).steps, TINY.batches) == (3, 6, [5, 5, 2])
-    assert MLP_FULL.batches == [600] and MLP_B64.batches == [64] * 9 + [24]
-    assert FOCUS.layers == [(784, 200), (200, 10)] and LINEAR_B10.layers == [(784, 10)]
-
-
 # -- the same work ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("workload", agreement.WORKLOADS, ids=lambda w: w.name)
 def test_own_competitors_end_at_the_same_model(workload, tmp_path):

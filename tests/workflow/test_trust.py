@@ -206,8 +206,7 @@ MEANWHILE = {
 }
 
 
-@pytest.mark.parametrize("warm", ["false", "true"])
-@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize(("warm", "stays"), [("false", True), ("true", False)])
 def test_what_is_edited_while_jobs_run_changes_nothing(own, warm, stays):
     before, texts = numbers(own), {name: (own.folder / name).read_text() for name in MEANWHILE}
     page = own.folder / "results/tiny/index.html"

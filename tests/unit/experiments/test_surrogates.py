@@ -33,11 +33,6 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
         "clusters": 2, "method": "trained", "epochs": setting.rounds * setting.local_epochs,
         "every": setting.local_epochs, "batch_size": "setting",
     }  # fmt: skip
-    code = set(spec["code"])
-    assert {"fairfl.jobs.surrogate", "fairfl.simulation.backends.select", f"fairfl.models.{setting.model.name}"} <= code
-    assert "fairfl.jobs.train" not in code
-    assert not {"fairfl.simulation.simulation", "fairfl.metrics.registry"} & code
-    assert [name for name in code if name.startswith("fairfl.partition.")] == ["fairfl.partition.partition_file"]
     assert graph_of(load).job(f"surrogate/{SETTING}/seed12/cluster1").spec == canonical(
         spec | {"seed": 12, "cluster": 1}
     )

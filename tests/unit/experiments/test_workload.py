@@ -1,7 +1,6 @@
 """Expansion into the run table; scales; specs of jobs; generated schemas; environments that agree."""
 
 import csv
-import json
 import re
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train
 from fairfl.judgement.cells import MEASURED_KINDS
 from fairfl.judgement.changes import changed_by_scale
-from fairfl.runtime.fingerprint import canonical
-from fairfl.workflow.graph import spec_of
 from tests.unit.registered import uncommitted
 from tests.workflow.graphs import graph_of
 
@@ -121,28 +118,6 @@ def test_a_run_that_comes_after_another_brings_it_along(root):
     assert graph.job(f"train/{hard.id}").reads["after"] == f"results/quick/runs/{focus.id}/summary.json"
     assert f"train/{focus.id}" in graph.job(f"train/{hard.id}").inputs
     assert graph.job(f"train/{focus.id}").reads["after"] == []
-
-
-def train_spec(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
-    return spec_of(load, "train", setting=setting, algorithm=algorithm, variant=folder) | {"seed": seed}
-
-
-def test_a_train_spec_holds_what_the_run_depends_on(root):
-    spec = train_spec(workload(root))
-    assert spec["hyperparameters"]["lambda"] == 1.0
-    code = set(spec["code"])
-    assert {"fairfl.jobs.train", "fairfl.simulation.simulation", "fairfl.algorithms.eagle"} <= code
-    assert "fairfl.models.logistic_regression" in code
-    # Nothing that the run does not execute.
-    others = {f"fairfl.algorithms.{name}" for name in names("algorithms")} - {"fairfl.algorithms.eagle"}
-    assert not code & others
-    code -= {"fairfl.partition.partition_file"}  # it reads the partition
-    assert not any(
-        name.startswith(("fairfl.reporting", "fairfl.judgement", "fairfl.data.registry", "fairfl.partition."))
-        for name in code
-    )
-    assert "fairfl.models.cnn" not in code
-    assert json.loads(canonical(spec)) == spec
 
 
 def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(root):

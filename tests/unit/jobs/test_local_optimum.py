@@ -11,10 +11,9 @@ from scipy.optimize import minimize
 
 from fairfl.algorithms.local_only import is_flat
 from fairfl.data.interface import assemble
-from fairfl.jobs.local_optimum import Spec, main
+from fairfl.jobs.local_optimum import Spec
 from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
-from fairfl.runtime.errors import FairflError
 from fairfl.simulation import local_optimum
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
@@ -173,22 +172,3 @@ def files(tmp_path):
     part = [0, 0, 0, 0, 0, 1, 1, 1, 2, 2] + [0] * 7 + [1] * 3
     pq.write_table(pa.table({"row": list(range(20)), "client": client, "part": part}), tmp_path / "p.parquet")
     return tmp_path
-
-
-def arguments(files, spec):
-    paths = ["--data", str(files / "data.safetensors"), "--partition", str(files / "p.parquet")]
-    return [
-        "--spec",
-        spec.model_dump_json(exclude_unset=True),
-        *paths,
-        "--out",
-        str(files / "out" / "client.json"),
-        "--device",
-        "cpu",
-    ]
-
-
-def test_a_model_that_does_not_fit_the_data_is_refused_by_client_without_a_file(files):
-    with pytest.raises(FairflError, match=r"local optimum of client 1: cnn needs images"):
-        main(arguments(files, spec_of(model={"name": "cnn"}, client=1)))
-    assert not (files / "out").exists()

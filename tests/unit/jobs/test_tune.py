@@ -1,16 +1,10 @@
 """The tuning stage: what is chosen, from which numbers, and what a tuned run takes."""
 
-import csv
-import json
-
-import pandas as pd
 import pytest
 
-from fairfl.jobs import train, trials, tune
+from fairfl.jobs import train, tune
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
-from tests.unit.jobs.test_collect import SPEC as COLLECT
-from tests.unit.jobs.test_collect import write_run
 from tests.unit.simulation.federations import spec_of as training_spec
 
 POINTS = [
@@ -78,18 +72,6 @@ def test_a_missing_seed_is_an_error():
         tune.choose(tune.Spec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
 
 
-def test_command_line(tmp_path):
-    lines = rows([0.2, 0.9, 0.4, 0.3])
-    with (tmp_path / "trials.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, lines[0])
-        writer.writeheader()
-        writer.writerows(lines)
-    tune.main(
-        ["--spec", json.dumps(SPEC), "--trials", str(tmp_path / "trials.csv"), "--out", str(tmp_path / "choice.json")]
-    )
-    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(tune.Spec(**SPEC), lines)
-
-
 def run(**changes):
     """A run that takes what was chosen."""
     spec = training_spec(setting="s", algorithm="vred", learning_rate=9.0, hyperparameters={"beta": 9.0})
@@ -112,16 +94,3 @@ def test_a_choice_for_another_run_is_refused():
 
 
 # -- The trials of one algorithm: which runs they are, and what is made of them.
-def test_runs_of_every_point_become_one_table(tmp_path):
-    points = []
-    for rate, shift in ((0.1, 0.5), (0.5, 0.0)):
-        setting = f"s~tuning~learning_rate={rate}"
-        run = {"id": f"{setting}/vred/beta=1.0/seed7", "algorithm": "vred", "hyperparameters": "beta=1.0", "seed": 7}
-        write_run(tmp_path, run, shift=shift)
-        points.append({**COLLECT, "setting": setting, "runs": [run], "optima_seeds": []})
-    out = tmp_path / "trials.csv"
-    trials.main(["--spec", json.dumps({"points": points, "code": {}}), "--results", str(tmp_path), "--out", str(out)])
-    table = pd.read_csv(out)
-    losses = table[table["metric"] == "loss_mean"].set_index("setting")["value"].to_dict()
-    assert losses == {"s~tuning~learning_rate=0.1": 1.125, "s~tuning~learning_rate=0.5": 0.625}
-    assert not [name for name in table["metric"] if name.startswith("gap")]

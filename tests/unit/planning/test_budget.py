@@ -1,6 +1,5 @@
 """Which runs a budget buys, on the graph of FedFV's smallest setting at full scale."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -145,12 +144,3 @@ def test_local_optima_belong_to_the_first_run_that_needs_them(root, folder):
     first, second, *_ = plan.select(1000.0)
     assert sum(job.startswith("local_optimum/") for job in first.jobs) == 10
     assert not any(job.startswith("local_optimum/") for job in second.jobs)
-
-
-def test_the_command_prints_jobs_as_json(root, folder, capsys):
-    budget.main(["--config", json.dumps(configuration(root, budget=2.0)), "--root", str(root)])
-    said = capsys.readouterr()
-    assert "budget of 2 core-hours: 2 of " in said.err and "in about 2" in said.err
-    jobs = json.loads(said.out)
-    assert sum(job.startswith("train/") for job in jobs) == 2
-    assert f"partition/{SETTING}/seed0" in jobs
