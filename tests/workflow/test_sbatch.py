@@ -98,6 +98,15 @@ def test_what_the_profile_has_commented_out_works(asked):
     }
 
 
+def test_partitions_are_chosen_by_their_limits(asked):
+    limits = {"short": {"max_runtime": 60}, "long": {"max_runtime": 2000}, "gpus": {"max_gpu": 4}}
+    (asked.project.folder / "partitions.yaml").write_text(yaml.safe_dump({"partitions": limits}))
+    more = ("--slurm-partition-config", "partitions.yaml", "--set-resources", "train:runtime=300", "--nocolor")
+    for device, expected in (("cpu", ["short", "long"]), ("cuda", ["gpus", "gpus"])):
+        jobs = asked(*more, OPTIMUM, TRAINED, config=(f"device={device}",))
+        assert [jobs[rule]["--partition"] for rule in ("local_optimum", "train")] == expected
+
+
 def test_jobs_can_be_grouped_to_run_one_after_the_other(asked):
     more = ("--groups", "local_optimum=optima", "--group-components", "optima=3", "--resources", "gpu=1")
     targets = [OPTIMUM.replace("client0", f"client{number}") for number in range(3)]

@@ -117,3 +117,16 @@ def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
     assert graph.rules["train"].checkpoint.endswith("/checkpoint.pt") and not graph.rules["partition"].checkpoint
     paths = dict(graph.rules["page"].inputs)["artifacts"](None)
     assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
+
+
+def test_a_gpu_is_asked_for_where_there_is_none(monkeypatch):
+    graph = SimpleNamespace(workload=SimpleNamespace(config=SimpleNamespace(device="cuda")))
+    training, table = SimpleNamespace(rule="train"), SimpleNamespace(rule="table")
+    here, cluster = SimpleNamespace(local_exec=True), SimpleNamespace(local_exec=False)
+    monkeypatch.setattr(snakemake.gpu_slots, "visible", list)
+    with pytest.raises(FairflError, match="config.yaml: device: 'cuda': there is no GPU here"):
+        snakemake.check_device(here, graph, [training, table])
+    snakemake.check_device(cluster, graph, [training])
+    snakemake.check_device(here, graph, [table])
+    monkeypatch.setattr(snakemake.gpu_slots, "visible", lambda: ["0"])
+    snakemake.check_device(here, graph, [training])

@@ -1,6 +1,7 @@
 """The real Snakefile on a small selection: outputs, no-op, equal bytes, bad input. What an edit runs: test_rerun.py."""
 
 import json
+import re
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
     assert not any("/train/" in log for log in project.planned())
     assert "is damaged" not in project.snakemake().stdout
     assert {name: (whole / name).read_bytes() for name in summaries} == before
+
+
+# -- The timing stage in the real Snakefile has the machine to itself and needs no runs.
+
+
+def test_no_other_job_runs_beside_it_and_it_needs_no_runs(finished):
+    plan = finished.snakemake("focus_table9", "focus_table12", "--dry-run", config=("papers=focus", "artifacts=null"))
+    jobs = re.findall(r"^rule timing:.*?(?=^\[|\Z)", plan.stdout, re.M | re.S)
+    assert len(jobs) == 2 and all("threads: 2" in job for job in jobs)  # all cores of --cores 2
+    assert "rule train:" not in plan.stdout

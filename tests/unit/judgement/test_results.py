@@ -1,5 +1,6 @@
 """The reader of results: seeds become mean and spread, units are the paper's, bad files are named."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import Cells, expanded
 from fairfl.judgement.results import Results
 from fairfl.judgement.units import factor, printed
@@ -125,3 +127,18 @@ def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, te
 )  # fmt: skip
 def test_factors_between_units(unit, wanted, expected) -> None:
     assert factor(unit, wanted) == expected
+
+
+# -- What is said of the arithmetic of runs in one table.
+CPU = {"torch": version("torch"), "device": "cpu", "instructions": "AVX2", "threads": "1", "backend": "auto"}
+
+
+def test_what_is_said_of_a_table():
+    assert describe_numerics([CPU, CPU, {}]) == describe_numerics([]) == ""
+    assert describe_numerics([CPU, CPU | {"threads": "2"}, CPU, {}]) == "threads 1 (2 runs) and 2 (1 run)"
+    assert describe_numerics([CPU | {"threads": "2"}] * 2) == "threads 2"  # not as usual
+    mixed = [CPU, CPU | {"torch": "1.0", "backend": "sequential"}, CPU | {"torch": "2.0"}]
+    assert describe_numerics(mixed) == (
+        f"torch 1.0 (1 run), 2.0 (1 run) and {CPU['torch']} (1 run); backend auto (2 runs) and sequential (1 run)"
+    )
+    assert describe_numerics([CPU | {"instructions": "NEON"}]) == ""  # every machine has its own
