@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.workload import Workload
@@ -43,6 +45,14 @@ def project(root: Path, paper: dict[str, Any], *patches: dict[str, Any]) -> None
     (root / f"papers/{paper['paper']}.yaml").write_text(json.dumps(paper))
     scale = {"scale": "tiny", "description": "Small.", "patches": patches}
     (root / "scales/tiny.yaml").write_text(json.dumps(scale))
+
+
+def tidy(path: Path, lines: list[tuple[Any, ...]]) -> str:
+    """A tidy file of (setting, algorithm, hyper-parameters, seed, metric, value, unit); its path."""
+    runs = (f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}" for setting, algorithm, hyper, seed, *_ in lines)
+    rows = [(*line, "blobs", 9, run, "f" * 16) for line, run in zip(lines, runs, strict=True)]
+    pd.DataFrame(rows, columns=TIDY.strip().split(",")).to_csv(path, index=False, na_rep="nan")
+    return str(path)
 
 
 def files_below(results: Path, workload: Workload) -> dict[str, dict[str, str]]:

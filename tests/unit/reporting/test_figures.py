@@ -21,15 +21,14 @@ from tests.unit.reporting import demo
 def spec(tmp_path):
     """A box plot of two clients, two seeds, two algorithms; AFL was not run."""
     lines = [
-        f"toy,{algorithm},{hyper},{seed},gap_client_{k},{0.1 * k + seed},nats,blobs,5,toy/{algorithm}/x/seed{seed},f\n"
+        ("toy", algorithm, hyper, seed, f"gap_client_{k}", 0.1 * k + seed, "nats")
         for algorithm, hyper in (("fedavg", ""), ("eagle", "lambda=0.1"))
         for seed in (0, 1)
         for k in (0, 1)
     ]
-    (tmp_path / "toy.csv").write_text(demo.TIDY + "".join(lines))
     rows = [{"algorithm": "afl"}, {"algorithm": "fedavg"}, {"algorithm": "eagle", "hyperparameters": {"lambda": 0.1}}]
     facts = {"data": "blobs (stand-in for emnist)", "rounds": 1, "changed": ["x: 1 -> 2"]}
-    files = {"tidy": {"toy": str(tmp_path / "toy.csv")}}
+    files = {"tidy": {"toy": demo.tidy(tmp_path / "toy.csv", lines)}}
     return demo.spec("eagle_figure4", files, facts, kind="figure", settings=["toy"], plot="gap_boxes", rows=rows)
 
 

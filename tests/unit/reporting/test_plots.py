@@ -50,12 +50,10 @@ def results(tmp_path_factory):
             names = (SETTING, row["algorithm"], hyper, seed)
             rounds += [(*names, at, k, loss, loss - k / 10) for at, loss in enumerate(rng.random(ROUNDS))]
             for metric, value in (("loss", rng.random()), ("gap", rng.random())):
-                tail = ("nats", "blobs", ROUNDS, f"{run}{seed}", "f")
-                tidy.append((*names, f"{metric}_client_{k}", value, *tail))
+                tidy.append((*names, f"{metric}_client_{k}", value, "nats"))
     for setting, seed, end in product((SETTING, "near_iid"), SEEDS, ("min", "max")):
-        tail = ("nats", "blobs", 0, f"{setting}/l/seed{seed}", "f")
-        tidy.append((setting, "local_only", "", seed, f"local_loss_{end}", rng.random(), *tail))
-    pd.DataFrame(tidy, columns=demo.TIDY.strip().split(",")).to_csv(folder / "tidy.csv", index=False)
+        tidy.append((setting, "local_only", "", seed, f"local_loss_{end}", rng.random(), "nats"))
+    demo.tidy(folder / "tidy.csv", tidy)
     columns = [*ARM, "round", "client", "loss_train", "gap_validation"]
     pd.DataFrame(rounds, columns=columns).to_parquet(folder / "rounds.parquet")
     files = {"tidy": "tidy.csv", "rounds": "rounds.parquet", "data": "data.safetensors", "partition": "deal.parquet"}
@@ -120,26 +118,21 @@ ROUND = [0, 50, 100]
 DESCRIBED = {
     "accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
     "accuracy_worst10": {"name": "worst 10%", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
-    "loss_mean": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
 }
 COLUMNS = {"metric_curves": ["accuracy_mean"], "metric_scatter": ["accuracy_mean", "accuracy_worst10"]}
 
 
-QFFL = {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}
-
-
-def metric_spec(
-    plot, folder, settings=(SETTING,), rows=({"algorithm": "fedavg"}, QFFL), changed=(), columns=None, **options
-):
-    columns = columns or COLUMNS[plot]
+def metric_spec(plot, folder, **options):
+    columns = COLUMNS[plot]
     files = {
         "rounds": {SETTING: str(folder / "rounds.parquet")},
-        "tidy": {name: str(folder / f"{name}.csv") for name in settings},
+        "tidy": {SETTING: str(folder / f"{SETTING}.csv")},
         "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
     }
-    given = {"settings": list(settings), "rows": list(rows), "plot": plot, "columns": columns, "options": options}
+    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}]
+    given = {"settings": [SETTING], "rows": rows, "plot": plot, "columns": columns, "options": options}
     metrics = {name: DESCRIBED[name] for name in columns}
-    return demo.spec("fedfv_figure2", files, {"changed": list(changed)}, metrics, kind="figure", **given)
+    return demo.spec("fedfv_figure2", files, None, metrics, kind="figure", **given)
 
 
 @pytest.fixture
@@ -165,13 +158,13 @@ def accuracies(tmp_path):
         f"table6,{SETTING},fedavg,,accuracy_worst10,20,,,percent,\n"
         f"table6,{SETTING},qffl,q=5,accuracy_mean,,,,percent,illegible\n"
     )
-    text = "".join(
-        f"{SETTING},{a},{h},{seed},{metric},{value + seed / 10},fraction,d,9,r,f\n"
+    lines = [
+        (SETTING, a, h, seed, metric, value + seed / 10, "fraction")
         for a, h, base in (("fedavg", "", 0.3), ("qffl", "q=5.0", 0.4))
         for seed in (0, 1)
         for metric, value in (("accuracy_mean", base), ("accuracy_worst10", base - 0.2))
-    )
-    (tmp_path / f"{SETTING}.csv").write_text(demo.TIDY + text)
+    ]
+    demo.tidy(tmp_path / f"{SETTING}.csv", lines)
     return tmp_path
 
 
@@ -196,13 +189,10 @@ def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies
 
 
 # -- an illustration --------------------------------------------------------------------------
-def gradients_spec(vectors=VECTORS, losses=(0.5, 1.0, 1.5)):
-    options = {"vectors": vectors, "losses": list(losses)}
-    return demo.spec("fedfv_figure1", kind="illustration", plot="projected_gradients", options=options)
-
-
 def test_projected_gradients_are_those_of_algorithm_2():
-    *_, frame = drawn(gradients_spec())
+    options = {"vectors": VECTORS, "losses": [0.5, 1.0, 1.5]}
+    spec = demo.spec("fedfv_figure1", kind="illustration", plot="projected_gradients", options=options)
+    *_, frame = drawn(spec)
     vectors = frame[frame["vector"].notna()].set_index(["algorithm", "vector"])[["x", "y"]]
     h = vectors.xs("h_b", level="vector").iloc[0].to_numpy()
     g = {name: np.array(value) for name, value in VECTORS.items()}

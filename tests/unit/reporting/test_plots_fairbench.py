@@ -33,12 +33,11 @@ def spec_of(plot, files, settings=(A,), methods=METHODS, columns=(), given=None,
 def tidy(folder, numbers):
     """Files of numbers as measured: (setting, algorithm, metric) -> those of the seeds."""
     lines = [
-        f"{setting},{name},,{seed},{metric},{value},{'nats' if metric.startswith('loss') else 'fraction'},d,9,r,f\n"
+        (setting, name, "", seed, metric, value, "nats" if metric.startswith("loss") else "fraction")
         for (setting, name, metric), values in numbers.items()
         for seed, value in enumerate(values)
     ]
-    (folder / "tidy.csv").write_text(demo.TIDY + "".join(lines))
-    return {"tidy": {"all": str(folder / "tidy.csv")}, "reported": {}}
+    return {"tidy": {"all": demo.tidy(folder / "tidy.csv", lines)}, "reported": {}}
 
 
 # -- front ------------------------------------------------------------------------------------

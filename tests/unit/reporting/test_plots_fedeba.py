@@ -56,17 +56,14 @@ def spelled(row):
 
 def tidy_files(folder, lines, reported=()):
     """Files of (setting, row, seed, metric, value as measured), and the paper's (setting, row, metric, value)."""
-    text = demo.TIDY + "".join(
-        f'{setting},{row["algorithm"]},"{spelled(row)}",{seed},{metric},{value},{METRICS[metric][2]},d,9,r,f\n'
-        for setting, row, seed, metric, value in lines
-    )
-    (folder / "tidy.csv").write_text(text)
+    spelt = [(s, row["algorithm"], spelled(row), seed, m, v, METRICS[m][2]) for s, row, seed, m, v in lines]
+    tidy = demo.tidy(folder / "tidy.csv", spelt)
     text = demo.REPORTED + "".join(
         f'table7,{setting},{row["algorithm"]},"{spelled(row)}",{metric},{value},,,{METRICS[metric][1]},\n'
         for setting, row, metric, value in reported
     )
     (folder / "table7.csv").write_text(text)
-    return {"tidy": {"all": str(folder / "tidy.csv")}, "reported": {"table7": str(folder / "table7.csv")}}
+    return {"tidy": {"all": tidy}, "reported": {"table7": str(folder / "table7.csv")}}
 
 
 # -- sweeps -----------------------------------------------------------------------------------
@@ -114,7 +111,7 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
 def test_a_diverged_seed_interrupts_the_line(tmp_path):
     rows = [plus(tau=0.1), plus(tau=1.0), plus(tau=10.0)]
     lines = [(A, row, seed, "accuracy_global", 0.5) for row in rows for seed in (0, 1)]
-    lines[3] = (*lines[3][:-1], "nan")
+    lines[3] = (*lines[3][:-1], math.nan)
     spec = sweep(tidy_files(tmp_path, lines), [A], ["accuracy_global"], rows, key="tau", log=True)
     drawing, frame, remarks = drawn(spec)
     assert frame["mean"].isna().tolist() == [False, True, False]

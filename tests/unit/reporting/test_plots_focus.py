@@ -21,45 +21,36 @@ EXCESS = {"fedavg": [0.2, 0.05, 0.06, 0.5, 0.07], "focus": [0.05, 0.02, -0.04, 0
 MODELS = {0: 2, 1: 0, 2: 1}  # true cluster -> model
 
 
-def lines_of(algorithm, seed, clusters, bayes, excess):
+def lines_of(algorithm, seed):
     """Tidy lines of a run; seed 1 has losses 0.02 higher than seed 0, all of it excess."""
-    hyper = "M=3" if algorithm == "focus" else ""
     values = {}
-    for k, (b, e) in enumerate(zip(bayes, excess, strict=True)):
+    for k, (b, e) in enumerate(zip(BAYES, EXCESS[algorithm], strict=True)):
         values |= {f"excess_client_{k}": e + seed / 50, f"loss_client_{k}": b + e + seed / 50}
-        values |= {f"cluster_client_{k}": MODELS[clusters[k]]} if algorithm == "focus" else {}
+        values |= {f"cluster_client_{k}": MODELS[CLUSTERS[k]]} if algorithm == "focus" else {}
     values |= {"assignment_rand": 1.0 - 0.5 * seed} if algorithm == "focus" else {}
-    return [f"{SETTING},{algorithm},{hyper},{seed},{m},{v},nats,mnist,9,r,f\n" for m, v in values.items()]
+    hyper = "M=3" if algorithm == "focus" else ""
+    return [(SETTING, algorithm, hyper, seed, metric, value, "nats") for metric, value in values.items()]
 
 
 @pytest.fixture
 def risks(tmp_path):
-    return risk_files(tmp_path)
-
-
-def risk_files(folder, clusters=CLUSTERS, bayes=BAYES, excess=EXCESS, seeds=(0, 1)):
-    lines = [line for a in excess for s in seeds for line in lines_of(a, s, clusters, bayes, excess[a])]
-    (folder / "tidy.csv").write_text(demo.TIDY + "".join(lines))
-    (folder / "figure3.csv").write_text(demo.REPORTED)
+    tidy = demo.tidy(
+        tmp_path / "tidy.csv", [line for name in EXCESS for seed in (0, 1) for line in lines_of(name, seed)]
+    )
+    (tmp_path / "figure3.csv").write_text(demo.REPORTED)
     table = pa.table({"row": [0], "client": [0], "part": [0]})
-    known = {} if clusters is None else {"clusters": json.dumps(clusters)}
-    parquet.write_table(table.replace_schema_metadata(known), folder / "deal.parquet")
-    return folder
-
-
-def risk_spec(folder, rows=ROWS, changed=(), **options):
-    files = {
-        "tidy": {SETTING: str(folder / "tidy.csv")},
-        "partition": {SETTING: str(folder / "deal.parquet")},
-        "reported": {"figure3": str(folder / "figure3.csv")},
-    }
-    given = {"settings": [SETTING], "rows": rows, "plot": "excess_risk", "options": options}
-    return demo.spec("focus_figure3", files, {"data": "mnist", "changed": list(changed)}, kind="figure", **given)
+    parquet.write_table(table.replace_schema_metadata({"clusters": json.dumps(CLUSTERS)}), tmp_path / "deal.parquet")
+    files = {"tidy": tidy, "partition": str(tmp_path / "deal.parquet")}
+    kinds = {kind: {SETTING: path} for kind, path in files.items()}
+    kinds["reported"] = {"figure3": str(tmp_path / "figure3.csv")}
+    return demo.spec(
+        "focus_figure3", kinds, {"data": "mnist"}, kind="figure", settings=[SETTING], rows=ROWS, plot="excess_risk"
+    )
 
 
 # -- excess risk ------------------------------------------------------------------------------
 def test_agents_stand_by_true_cluster_with_mean_loss_split_at_the_surrogates(risks):
-    _, frame, remarks = drawn(risk_spec(risks))
+    _, frame, remarks = drawn(risks)
     assert frame["algorithm"].tolist() == ["fedavg"] * 5 + ["focus"] * 5
     own = frame[frame["algorithm"] == "fedavg"]
     assert own["agent"].tolist() == [2, 3, 5, 1, 4] and own["cluster"].tolist() == [1, 1, 1, 2, 3]
@@ -73,7 +64,7 @@ def test_agents_stand_by_true_cluster_with_mean_loss_split_at_the_surrogates(ris
 
 
 def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_surrogates(risks):
-    drawing, frame, _ = drawn(risk_spec(risks))
+    drawing, frame, _ = drawn(risks)
     for axes, (_, own) in zip(drawing.axes, frame.groupby("algorithm", sort=False), strict=True):
         bars = axes.patches
         stacked = sorted(bars[len(own) :], key=lambda bar: bar.get_x())

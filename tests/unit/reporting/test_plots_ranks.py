@@ -1,5 +1,7 @@
 """The plots of a benchmark: ranks over settings and what they tell apart."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,20 +12,17 @@ RANKED = {"fedavg": (50.0, 2.0), "qffl": (60.0, 3.0), "afl": (40.0, 1.0), "eagle
 TOLD = {"name": "worst 10 %", "meaning": "m", "unit": "percent", "direction": "up", "digits": 1}
 
 
-def ranked_spec(folder, plot, options, settings=("one", "two"), without=()):
+def ranked_spec(folder, plot, options, settings=("one", "two")):
     """Accuracy in the first setting, loss in the others; two seeds, AFL's second one diverged in the second."""
     rows = [{"algorithm": name, "hyperparameters": {}} for name in RANKED]
     files = {}
     for setting in settings:
-        lines = [demo.TIDY.strip()]
-        for algorithm, (accuracy, loss) in RANKED.items():
-            for seed in () if (setting, algorithm) in without else (0, 1):
-                own = ("accuracy", (accuracy + seed) / 100, "fraction") if setting == "one" else ("loss", loss, "nats")
-                value = "nan" if (setting, algorithm, seed) == ("two", "afl", 1) else own[1]
-                head = f"{setting},{algorithm},,{seed},{own[0]},{value},{own[2]}"
-                lines.append(f"{head},blobs,9,{setting}/{algorithm}/seed{seed},{'f' * 16}")
-        (folder / f"{setting}.csv").write_text("\n".join(lines) + "\n")
-        files[setting] = str(folder / f"{setting}.csv")
+        lines = []
+        for (algorithm, (accuracy, loss)), seed in product(RANKED.items(), (0, 1)):
+            own = ("accuracy", (accuracy + seed) / 100, "fraction") if setting == "one" else ("loss", loss, "nats")
+            value = np.nan if (setting, algorithm, seed) == ("two", "afl", 1) else own[1]
+            lines.append((setting, algorithm, "", seed, own[0], value, own[2]))
+        files[setting] = demo.tidy(folder / f"{setting}.csv", lines)
     metrics = {"accuracy": TOLD, "loss": TOLD | {"name": "worst loss", "unit": "nats", "direction": "down"}}
     columns_in = {setting: ["loss"] for setting in settings if setting != "one"}
     given = {"settings": list(settings), "rows": rows, "columns": list(metrics), "columns_in": columns_in}
@@ -72,11 +71,11 @@ def test_paired_differences_are_corrected_within_a_panel(tmp_path):
     apart = {"fedavg": (0, 0, 0), "qffl": (9.9, 10, 10.1), "afl": (1, 3, 5), "eagle": (2.3, 3.3, 4.3)}
     spec = ranked_spec(tmp_path, "paired_differences", {"of": ["fedavg"], "holm": True}, settings=("one",))
     lines = [
-        f"one,{name},,{seed},accuracy,{0.5 + more / 100},fraction,blobs,9,one/{name}/seed{seed},{'f' * 16}"
+        ("one", name, "", seed, "accuracy", 0.5 + more / 100, "fraction")
         for name, given in apart.items()
         for seed, more in enumerate(given)
     ]
-    (tmp_path / "one.csv").write_text("\n".join([demo.TIDY.strip(), *lines]) + "\n")
+    demo.tidy(tmp_path / "one.csv", lines)
     spec["artifact"]["columns"] = ["accuracy"]
     drawing, frame, remarks = in_memory.drawn(spec)
     line = frame.set_index("algorithm")

@@ -26,13 +26,11 @@ ROWS = [("afl", {}), ("fedavg", {}), ("qffl", {"q": 1.0}), ("qffl", {"q": 3.0}),
 
 
 def tidy(path, numbers=NUMBERS, setting="emnist_a0.1"):
-    text = demo.TIDY
-    for (algorithm, hyper, seed), values in numbers.items():
-        for metric, unit, value in zip(METRICS, ("nats", "fraction"), values, strict=True):
-            run = f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}"
-            text += f"{setting},{algorithm},{hyper},{seed},{metric},{value},{unit},digits,40,{run},abc\n"
-    path.write_text(text)
-    return str(path)
+    return demo.tidy(path, [
+        (setting, *key, metric, value, unit)
+        for key, values in numbers.items()
+        for metric, unit, value in zip(METRICS, ("nats", "fraction"), values, strict=True)
+    ])  # fmt: skip
 
 
 @pytest.fixture
@@ -130,17 +128,13 @@ LAYOUTS = {
 }  # fmt: skip
 
 
+NAN = float("nan")
+
+
 def lines_of_tidy(path, setting, numbers, unit="nats"):
-    """A tidy file: algorithm, hyper-parameters, metric, value of each line, one value for each seed."""
+    """A tidy file: algorithm, hyper-parameters, metric, value of each line."""
     units = {"accuracy_mean": "fraction", "loss_mean": unit, "loss_parity": "mse"}
-    text = demo.TIDY
-    for algorithm, hyper, metric, *values in numbers:
-        for seed, value in enumerate(values):
-            run = f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}"
-            unit_here = units.get(metric, "rounds")
-            text += f"{setting},{algorithm},{hyper},{seed},{metric},{value},{unit_here},{setting},40,{run},abc\n"
-    path.write_text(text)
-    return str(path)
+    return demo.tidy(path, [(setting, name, hyper, 0, m, value, units[m]) for name, hyper, m, value in numbers])
 
 
 @pytest.fixture
@@ -149,7 +143,11 @@ def grouped(tmp_path):
     toy = [("focus", "M=2", "loss_mean", 0.25), ("fedavg", "", "loss_mean", 0.5)]
     toy += [("focus", "M=2", "loss_parity", 0.5), ("fedavg", "", "loss_parity", 0.5)]
     mnist = [("focus", "M=3", "accuracy_mean", 0.75), ("fedavg", "", "accuracy_mean", 0.5)]
-    mnist += [("focus", "M=3", "loss_mean", 0.5), ("fedavg", "", "loss_mean", 0.25), ("afl", "", "loss_mean", "nan")]
+    mnist += [
+        ("focus", "M=3", "loss_mean", 0.5),
+        ("fedavg", "", "loss_mean", 0.25),
+        ("afl", "", "loss_mean", float("nan")),
+    ]
     files = {
         "toy": lines_of_tidy(tmp_path / "toy.csv", "toy", toy, "mse"),
         "mnist": lines_of_tidy(tmp_path / "mnist.csv", "mnist", mnist),
