@@ -1,4 +1,4 @@
-"""The command fairfl.jobs.train: its files, resume, what it reads and what it refuses."""
+"""The command fairfl.jobs.train: its files, resume, what it reads; what it refuses: tests/bad_input."""
 
 import json
 import math
@@ -15,33 +15,13 @@ from fairfl.jobs import train
 from fairfl.jobs.prepare import write
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import TRAINING
 
 FILES = ["metrics.parquet", "model.safetensors", "summary.json"]
-CNN = {"name": "cnn", "channels": [2], "kernel": 3, "padding": 1, "hidden": 3}
 EAGLE = {"algorithm": "eagle", "hyperparameters": {"lambda": 1.0, "norm": "l2_k"}}
-SPEC = {  # as fairfl.jobs.train.spec makes it
-    "setting": "toy",
-    "model": {"name": "logistic_regression", "init": "zeros"},
-    "loss": "cross_entropy",
-    "clients_per_round": 3,
-    "rounds": 5,
-    "local_epochs": 1,
-    "batch_size": None,
-    "learning_rate": 0.2,
-    "precision": "fp32",
-    "evaluate_every": 2,
-    "optimizer": "sgd",
-    "weight_decay": 0.0,
-    "lr_decay": None,
-    "modifiers": {},
-    "evaluated_parts": ["train", "validation", "test"],
-    "keep": "model",
-    "algorithm": "fedavg",
-    "variant": "default",
-    "hyperparameters": {"weighting": "size"},
-    "seed": 1,
-    "code": {},
-}
+# As fairfl.jobs.train.spec makes it.
+SPEC = TRAINING | {"rounds": 5, "learning_rate": 0.2, "keep": "model", "code": {}}
+SPEC["model"] = {"name": "logistic_regression", "init": "zeros"}
 
 
 class Job:

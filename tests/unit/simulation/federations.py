@@ -37,31 +37,33 @@ def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0, dtype=torch.float6
     return Clients(parts, classes, shape)
 
 
+TRAINING = {
+    "setting": "toy",
+    "variant": "default",
+    "model": {"name": "logistic_regression", "init": "pytorch"},
+    "loss": "cross_entropy",
+    "clients_per_round": 3,
+    "rounds": 6,
+    "local_epochs": 1,
+    "batch_size": None,
+    "learning_rate": 0.1,
+    "optimizer": "sgd",
+    "weight_decay": 0.0,
+    "lr_decay": None,
+    "modifiers": {},
+    "evaluated_parts": ["train", "validation", "test"],
+    "evaluate_every": 2,
+    "keep": "nothing",
+    "precision": "fp32",
+    "algorithm": "fedavg",
+    "hyperparameters": {"weighting": "size"},
+    "seed": 1,
+}
+
+
 def spec_of(**changes):
     """The spec of a run."""
-    spec = {
-        "setting": "toy",
-        "variant": "default",
-        "model": {"name": "logistic_regression", "init": "pytorch"},
-        "loss": "cross_entropy",
-        "clients_per_round": 3,
-        "rounds": 6,
-        "local_epochs": 1,
-        "batch_size": None,
-        "learning_rate": 0.1,
-        "optimizer": "sgd",
-        "weight_decay": 0.0,
-        "lr_decay": None,
-        "modifiers": {},
-        "evaluated_parts": ["train", "validation", "test"],
-        "evaluate_every": 2,
-        "keep": "nothing",
-        "precision": "fp32",
-        "algorithm": "fedavg",
-        "hyperparameters": {"weighting": "size"},
-        "seed": 1,
-    }
-    return TrainingSpec(**spec | changes)
+    return TrainingSpec(**TRAINING | changes)
 
 
 def prepared_files(folder, data, partition_spec):
