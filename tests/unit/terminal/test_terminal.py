@@ -4,7 +4,6 @@ import io
 import logging
 import signal
 import sys
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +16,7 @@ from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line, summary_lines
 from fairfl.terminal.names import describe_job, located
 from fairfl.terminal.progress import Job, Run
-from fairfl.workflow.plan import dry_run, kind, table
+from fairfl.workflow.plan import kind, table
 from tests.unit import rows as rows_of
 
 
@@ -251,16 +250,6 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     first, *rest = out.getvalue().splitlines()
     assert first == "to do: 3 trainings" and len(rest) == 1
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
-
-
-def test_a_dry_run_sums_up_and_says_where_to_read_on():
-    reasons = {"train": Counter({"never finished": 1200}), "table": Counter({"edited fairfl.a": 1})}
-    assert dry_run(reasons, "quick") == [
-        "1,201 jobs would run at scale quick:",
-        "  1,200 trainings  never finished",
-        "          1 table  edited fairfl.a",
-        "`fairfl plan` says what that costs and which published numbers it checks",
-    ]
 
 
 def test_a_dry_run_is_a_line_for_each_kind_of_job():
