@@ -37,7 +37,7 @@ from fairfl.judgement.units import printed_cell
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
 from fairfl.reporting.headlines import COLUMNS, lines_of, share
-from fairfl.reporting.page.text import plain
+from fairfl.reporting.page.text import readable
 from fairfl.reporting.reproduction import Reproduction, markdown_table
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
@@ -156,8 +156,8 @@ class RecordQueries:
             cells = [
                 f"{self.number(name, row, metric)} ({self.number(name, row, metric, 'reported')})" for metric in metrics
             ]
-            body.append([plain(title), *cells])
-        header = [plain(described.metrics[metric].name) for metric in metrics]
+            body.append([readable(title), *cells])
+        header = [readable(described.metrics[metric].name) for metric in metrics]
         return markdown_table(["ours (the paper's)", *header], body).strip()
 
     def number(self, name: str, row: str, metric: str, side: str = "ours") -> str:

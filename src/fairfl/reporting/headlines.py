@@ -10,7 +10,7 @@ from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed, unit_words
 from fairfl.reporting.facts import data_name
-from fairfl.reporting.page.text import plain
+from fairfl.reporting.page.text import readable
 from fairfl.reporting.status import shares
 
 COLUMNS = (
@@ -118,13 +118,13 @@ def with_itself(found: SelfConsistency) -> str:
 def _named(paper: Paper, metric: str) -> tuple[str, str, int]:
     """Name, unit and digits of a metric."""
     described = metric_of(paper.metrics, metric)
-    name, unit = (plain(described.name), described.unit) if described else (metric, "")
+    name, unit = (readable(described.name), described.unit) if described else (metric, "")
     return name, unit, digits_of(paper.metrics)(metric)
 
 
 def sentence(paper: Paper, headline: Headline) -> str:
     """'FedFV (α = 0.667) against FedAvg, Fashion-MNIST: Std. in percent'."""
-    method, baseline = (plain(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline))
+    method, baseline = (readable(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline))
     name, unit, _ = _named(paper, headline.fairness)
     data = data_name(paper.settings[headline.setting].data.label)
     return f"{method} against {baseline}, {data}: {name}" + (f" in {unit_words(unit)}" if unit_words(unit) else "")

@@ -21,7 +21,7 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed_cell
 from fairfl.reporting.headlines import claims_text, lines_of, with_itself
 from fairfl.reporting.notes import plural
-from fairfl.reporting.page.text import plain
+from fairfl.reporting.page.text import readable
 
 _TABLES, _WORST, _TRIED = 5, 6, 5  # most artifacts, numbers and trials
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
@@ -108,7 +108,7 @@ class Reproduction:
             sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
             numbers = [printed_cell(value, line.unit, digits, spread, missing=DIVERGED) for value, spread in sides]
             tolerance = "–" if line.tolerance is None or line.difference is None else f"{line.tolerance:.3g}"
-            names = [line.artifact, plain(title), plain(metric.name) if metric else line.metric]
+            names = [line.artifact, readable(title), readable(metric.name) if metric else line.metric]
             rows.append([*names, *numbers, tolerance, str(line.seeds), self._reached(line) or "nothing tried yet"])
         header = ["where", "variant", "metric", "published", "reproduced", "tolerance", "seeds", "reason"]
         return markdown_table(header, rows)
@@ -139,7 +139,7 @@ def _template() -> Template:
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["plain"] = plain
+    environment.filters["plain"] = readable
     return environment.get_template("paper.md.j2")
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from fairfl.reporting.page.text import readable
 from fairfl.runtime import inputs, tables
 
 
@@ -33,6 +36,16 @@ class Files:
     def remarks(self, path: str) -> list[str]:
         """The remarks above a table, none if it is not there."""
         return tables.remarks_of(io.StringIO(self.text(path)))
+
+
+def template(name: str) -> Template:
+    """A template beside this file, in which what is put in is text."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["plain"] = readable
+    return environment.get_template(name)
 
 
 def embedded(data: Any) -> str:

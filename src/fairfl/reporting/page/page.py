@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import describe_numerics
@@ -29,7 +27,7 @@ from fairfl.reporting.headlines import lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import condensed
 from fairfl.reporting.page.details import Details
-from fairfl.reporting.page.files import Files, embedded
+from fairfl.reporting.page.files import Files, embedded, template
 from fairfl.reporting.page.made import made_from, runs_of
 from fairfl.reporting.page.numbers import contradictions_view, metric_name, table_views
 from fairfl.reporting.page.overview import (
@@ -250,12 +248,7 @@ def render(
         for name, view in views.items()
         if view["copies"]
     }
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-    environment.filters["plain"] = readable
-    return environment.get_template("page.html.j2").render(
+    return template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
         own_claims=claims_counted(of_own.claims),

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.page.files import Files, embedded
+from fairfl.reporting.page.files import Files, embedded, template
 from fairfl.runtime import inputs
 
 if TYPE_CHECKING:
@@ -31,13 +30,8 @@ def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; links are relative to `out`. Runs that are not there yet are left out."""
     files = Files(results, out)
     settings = {setting: views for setting in workload.shown if (views := views_of(workload, setting, files))}
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     data = embedded({run: view for views in settings.values() for run, view in views.items()})
-    return environment.get_template("runs.html.j2").render(
-        scale=workload.scale.scale, settings=settings, data=data, href=href
-    )
+    return template("runs.html.j2").render(scale=workload.scale.scale, settings=settings, data=data, href=href)
 
 
 def views_of(workload: Workload, setting: str, files: Files) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ _SYMBOLS = formulas.LETTERS | dict.fromkeys(("text", "mathrm", "mathbf", "mathca
 _SYMBOLS |= {"sqrt": "√", "quad": " "}
 
 
-def plain(text: str) -> str:
+def readable(text: str) -> str:
     """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
     return formulas.apply(text, _unescaped, _plain, marked=False).strip()
 
@@ -18,11 +18,7 @@ def _unescaped(text: str) -> str:
 
 
 def _plain(formula: str) -> str:
-    formula = _unescaped(formula.replace("^2", "²").replace("^*", "*"))
-    formula = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), formula)
-    return re.sub(r"[{}]", "", formula).replace("\\,", " ")
-
-
-def readable(text: str) -> str:
-    """As `plain`, with signs that a table of Markdown has no room for: 'a ‖ u', '°'."""
-    return plain(text.replace("\\|", "‖").replace("^\\circ", "°"))
+    for command, sign in {"^2": "²", "^*": "*", "^\\circ": "°", "\\|": "‖", "\\,": " "}.items():
+        formula = formula.replace(command, sign)
+    formula = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), _unescaped(formula))
+    return re.sub(r"[{}]", "", formula)
