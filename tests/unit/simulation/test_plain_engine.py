@@ -10,7 +10,7 @@ from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import simulation
 from tests.unit.simulation.test_extension_points import BOTH, register
 
-MLP = {"name": "mlp", "hidden": [4, 3]}
+LINEAR, MLP = {"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [4, 3]}
 ALIGNED = {"alpha": 0.6, "tau": 0.2}
 CASES = [
     *((name, required(name)) for name in FEDERATING),
@@ -75,10 +75,7 @@ def losses_of(run, part):
         yield -probabilities[torch.arange(len(labels)), labels].log().mean()
 
 
-BATCHES = pytest.mark.parametrize("batch_size", [None, 4])
-
-
-@BATCHES
+@pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize(("name", "given"), CASES)
 def test_rounds_of_some_clients(name, given, batch_size):
     run = simulation(name, given, clients_per_round=2, memberships=MEMBERSHIPS, model=MLP, batch_size=batch_size)
@@ -94,8 +91,9 @@ def test_rounds_of_some_clients(name, given, batch_size):
 
 
 @BOTH
-@pytest.mark.parametrize(("batch_size", "counts"), [(None, (4, 6, 9)), (4, (4, 6, 9)), (4, (60, 0, 2))])
-@pytest.mark.parametrize("model", [{"name": "logistic_regression", "init": "pytorch"}, MLP])
+@pytest.mark.parametrize(
+    ("model", "batch_size", "counts"), [(LINEAR, 4, (60, 0, 2)), (MLP, None, (4, 6, 9)), (MLP, 4, (60, 0, 2))]
+)
 @pytest.mark.parametrize("plan", PLANS)
 def test_local_steps(monkeypatch, backend, plan, model, batch_size, counts):
     """Clients of 4, 6 and 9 samples train in another order than they are numbered in, on stacks."""
