@@ -108,13 +108,6 @@ class Inputs:
         return rows_of(self.spec.artifact, self.spec.algorithms)
 
     @cached_property
-    def looks(self) -> dict[Row, dict[str, Any]]:
-        """Colour, marker and line style of each row of a figure."""
-        from fairfl.reporting import style  # here: tables need no matplotlib
-
-        return style.looks(self.rows, self.spec.algorithms)
-
-    @cached_property
     def names(self) -> dict[str, str]:
         """How settings are called: by the option `labels`, else by their ids."""
         titles = self.spec.artifact.options.get("labels", {})

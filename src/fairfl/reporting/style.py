@@ -25,7 +25,7 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 if TYPE_CHECKING:
-    from fairfl.reporting.inputs import Row
+    from fairfl.reporting.inputs import Inputs, Row
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
@@ -154,17 +154,17 @@ def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str,
     return _ALGORITHMS | {name: (hue, *look) for name, hue, look in zip(others, hues, free, strict=False)}
 
 
-def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]:
-    """Colour, marker and line style of rows of an artifact with these algorithms.
+def looks(inputs: "Inputs") -> dict["Row", Look]:
+    """Colour, marker and line style of an artifact's rows.
 
     The first row of an algorithm has the algorithm's; the next ones darker and lighter shades, other dashes, and
     markers that no algorithm of the artifact has.
     """
-    own = algorithm_looks({*algorithms, *(row.algorithm for row in rows)})
-    free = [shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in rows}]
+    own = algorithm_looks(inputs.spec.algorithms)
+    free = [shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in inputs.rows}]
     seen: Counter[str] = Counter()
     result = {}
-    for row in rows:
+    for row in inputs.rows:
         number = seen[row.algorithm]
         color, shape, dashes = own[row.algorithm]
         tints = seaborn.dark_palette if number % 2 else seaborn.light_palette  # by turns

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -53,7 +54,7 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
     workload = load_workload(root, {"scale": "quick", "papers": ["fedfv"]})
     artifact = workload.artifacts["fedfv_figure2"][2]
     rows = rows_of(artifact, dict.fromkeys((row.algorithm for row in artifact.rows), ""))
-    looks = style.looks(rows, [])
+    looks = style.looks(SimpleNamespace(rows=rows, spec=SimpleNamespace(algorithms=[])))
     own = [looks[row] for row in rows if row.algorithm == "fedfv"]
     assert (own[0]["color"].upper(), own[0]["marker"]) == style.algorithm_looks()["fedfv"][:2]
     for part in ("color", "marker"):

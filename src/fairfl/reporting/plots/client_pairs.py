@@ -45,7 +45,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
                 titles[setting, row] = f"{row.label}, {names[setting]}" if len(names) > 1 else row.label
     if not cells:
         raise NoRunsError("Not run at this scale.")
-    looks = inputs.looks
+    looks = style.looks(inputs)
     drawn = pd.concat(cells.values(), ignore_index=True)[COLUMNS]
     low = max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5)
 

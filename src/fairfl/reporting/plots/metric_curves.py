@@ -132,7 +132,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     if color_by is None:
-        own = inputs.looks
+        own = style.looks(inputs)
         return {row: own[row] for row in rows}
     known = {key for row in inputs.rows for key, _ in row.variant.values}
     if color_by not in known:

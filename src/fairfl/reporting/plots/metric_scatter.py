@@ -94,10 +94,10 @@ def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
     """What the legend calls a row, with colour and shape: those of its algorithm's first row, or its own."""
     shown, first = inputs.measured(), {row.algorithm: row for row in reversed(inputs.rows)}
     ran, own = {row.algorithm for row in shown}, config.by == "row"
-    looks = {}
+    known, looks = style.looks(inputs), {}
     for row in inputs.rows:
         if row in shown or (not own and row.algorithm in ran):
-            look = inputs.looks[row if own else first[row.algorithm]]
+            look = known[row if own else first[row.algorithm]]
             size = {"markersize": 4.2 if len(inputs.rows) > 10 else 5}
             label = row.label if own else inputs.spec.algorithms[row.algorithm]
             looks[row] = label, {"color": look["color"], "marker": look["marker"]} | size

@@ -92,7 +92,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    looks = {row: look | {"linestyle": "-", "markersize": 4.5} for row, look in inputs.looks.items()}
+    looks = {row: look | {"linestyle": "-", "markersize": 4.5} for row, look in style.looks(inputs).items()}
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, runs, paper, looks)

@@ -47,7 +47,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     metrics, names = inputs.spec.artifact.columns, inputs.titles
     figure = style.canvas(style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))))
     grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
-    looks = inputs.looks
+    looks = style.looks(inputs)
     frames = [
         _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm)
         for along, setting in zip(grid, names, strict=True)

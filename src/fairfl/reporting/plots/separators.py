@@ -31,7 +31,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     samples = inputs.samples(setting)
     rows = inputs.measured()
     clients = int(samples["client"].max()) + 1
-    looks = inputs.looks
+    looks = style.looks(inputs)
 
     figure = style.canvas(style.PAGE, 2.9)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))

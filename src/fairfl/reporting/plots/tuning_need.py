@@ -53,7 +53,7 @@ class Trials(result_files.ResultFile):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    looks = inputs.looks
+    looks = style.looks(inputs)
     grey: style.Look = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
     if config.highlight:
         looks = {row: look if row.algorithm in config.highlight else grey for row, look in looks.items()}

@@ -69,7 +69,7 @@ def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: p
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
-    looks = inputs.looks
+    looks = style.looks(inputs)
     for number, (row, (_, theta)) in enumerate(paths.items()):
         line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
         axes.plot(*theta[:, :2].T, label=row.label, **line)
