@@ -18,28 +18,56 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     run = commands.add_parser("run", help="measure; write results/NAME.json, .md, .png")
     run.add_argument("--name", help="file name; default: the model of the CPU or GPU")
     run.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=PARTS[:-1], help="the others stay as they are in NAME"
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        default=PARTS[:-1],
+        help="the others stay as they are in NAME",
     )
     run.add_argument("--all", action="store_true", help="all parts, planning by Snakemake too")
     run.add_argument("--workloads", nargs="+", metavar="NAME", help="these rows only")
-    run.add_argument("--peers", nargs="*", metavar="NAME", help="these beside fairfl only; none: fairfl alone")
+    run.add_argument(
+        "--peers", nargs="*", metavar="NAME", help="these beside fairfl only; none: fairfl alone"
+    )
     run.add_argument("--turns", type=int, default=5, help="turns of each competitor (default 5)")
     run.add_argument(
-        "--tune", action="store_true", help="only find and write how dense models run on this kind of CPU (10 minutes)"
+        "--tune",
+        action="store_true",
+        help="only find and write how dense models run on this kind of CPU (10 minutes)",
     )
-    check = commands.add_parser("check", help="a short run against committed results; exit 1 if fairfl became slower")
-    check.add_argument("--against", help="name of the results; default: those of this kind of CPU or GPU")
+    check = commands.add_parser(
+        "check", help="a short run against committed results; exit 1 if fairfl became slower"
+    )
     check.add_argument(
-        "--tolerance", type=float, default=0.7, help="fail below this share of the old ratio (default 0.7)"
+        "--against", help="name of the results; default: those of this kind of CPU or GPU"
+    )
+    check.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.7,
+        help="fail below this share of the old ratio (default 0.7)",
     )
     check.add_argument("--turns", type=int, default=3)
     for command in (run, check):
         command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-        command.add_argument("--turn-seconds", type=float, default=1.0, help="about how long a turn lasts (default 1)")
         command.add_argument(
-            "--mnist", type=Path, metavar="FOLDER", help="with MNIST's training files; default: mirrors"
+            "--turn-seconds",
+            type=float,
+            default=1.0,
+            help="about how long a turn lasts (default 1)",
         )
-        command.add_argument("--results", type=Path, default=Path(__file__).parent / "results", help=argparse.SUPPRESS)
+        command.add_argument(
+            "--mnist",
+            type=Path,
+            metavar="FOLDER",
+            help="with MNIST's training files; default: mirrors",
+        )
+        command.add_argument(
+            "--results",
+            type=Path,
+            default=Path(__file__).parent / "results",
+            help=argparse.SUPPRESS,
+        )
     return parser.parse_args(arguments)
 
 
@@ -55,7 +83,9 @@ def run(options: argparse.Namespace, scratch: Path) -> int:
     chosen = known("--workloads", options.workloads, list(rows))
     peers = known("--peers", options.peers, list(PEERS)) if options.peers is not None else None
     setting = Setting(options.device, turns=options.turns, turn_s=options.turn_seconds)
-    bench = Bench(setting, scratch, options.mnist, peers, save=lambda document: save(document, options))
+    bench = Bench(
+        setting, scratch, options.mnist, peers, save=lambda document: save(document, options)
+    )
     options.name = options.name or slug(bench.document["machine"]["name"])
     keep_other_parts(bench.document, options.results / f"{options.name}.json")
     for part in PARTS if options.all else options.parts:
@@ -81,7 +111,9 @@ def known(option: str, asked: list[str] | None, names: list[str]) -> list[str]:
     from fairfl.runtime.errors import FairflError
 
     if asked and (unknown := set(asked) - set(names)):
-        raise FairflError(f"{option}: no {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        raise FairflError(
+            f"{option}: no {', '.join(sorted(unknown))}; there are {', '.join(names)}"
+        )
     return names if asked is None else asked
 
 
@@ -98,7 +130,9 @@ def save(document: dict[str, Any], options: argparse.Namespace) -> None:
     from benchmarks import report
     from fairfl.runtime import atomic
 
-    atomic.write_text(options.results / f"{options.name}.json", json.dumps(document, indent=1) + "\n")
+    atomic.write_text(
+        options.results / f"{options.name}.json", json.dumps(document, indent=1) + "\n"
+    )
     atomic.write_text(options.results / f"{options.name}.md", report.markdown(document))
 
 
@@ -133,7 +167,9 @@ def check(options: argparse.Namespace, scratch: Path) -> int:
     bench.workloads([w for w in workloads(options.device) if w.name in check.WORKLOADS])
     lines = check.compared(bench.document, committed, options.tolerance)
     if not lines:
-        raise FairflError(f"{path.name} has none of the measures to compare; measure it anew with make bench")
+        raise FairflError(
+            f"{path.name} has none of the measures to compare; measure it anew with make bench"
+        )
     print("\n".join(line for _, line in lines))
     return 0 if all(passed for passed, _ in lines) else 1
 
@@ -141,7 +177,10 @@ def check(options: argparse.Namespace, scratch: Path) -> int:
 def main(arguments: list[str]) -> int:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"missing: {', '.join(missing)}; fairfl itself is found with PYTHONPATH=src", file=sys.stderr)
+        print(
+            f"missing: {', '.join(missing)}; fairfl itself is found with PYTHONPATH=src",
+            file=sys.stderr,
+        )
         return 2
     from fairfl.runtime.errors import FairflError
 

@@ -15,7 +15,15 @@ from benchmarks.workloads import Workload
 SMALL_MLP = {"name": "mlp", "hidden": [16, 8]}
 SMALL_CNN = {"name": "cnn", "channels": [4, 8], "kernel": 5, "padding": 2, "hidden": 16}
 WORKLOADS = tuple(
-    Workload(f"agreement_{model['name']}_{epochs}", model, 5, clients=4, samples=12, per_round=4, epochs=epochs)
+    Workload(
+        f"agreement_{model['name']}_{epochs}",
+        model,
+        5,
+        clients=4,
+        samples=12,
+        per_round=4,
+        epochs=epochs,
+    )
     for model, epochs in ((SMALL_MLP, 1), (SMALL_MLP, 3), (SMALL_CNN, 1))
 )
 TOLERANCE = 1e-4  # of the largest parameter difference; float32, other summation orders
@@ -49,7 +57,9 @@ def differences(competitors: list[str], source: Path, device: str) -> dict[str, 
             if name == REFERENCE or isinstance(found.get(name), str):
                 continue
             try:
-                difference = float(np.abs(model_of(name, workload, source, device) - reference).max())
+                difference = float(
+                    np.abs(model_of(name, workload, source, device) - reference).max()
+                )
             except Failed as error:
                 found[name] = clean(str(error))
             else:

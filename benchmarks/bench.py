@@ -25,14 +25,28 @@ from fairfl.simulation.backends.cpu_tuning import kind
 print(json.dumps([torch.__version__, torch.cuda.is_available() and torch.cuda.get_device_name(), kind()]))
 """
 # Flags of /proc/cpuinfo that decide how fast layers are multiplied.
-INSTRUCTION_SETS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve")
+INSTRUCTION_SETS = (
+    "avx2",
+    "avx_vnni",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "amx_bf16",
+    "amx_int8",
+    "asimd",
+    "sve",
+)
 
 
 def machine(device: str) -> dict[str, Any]:
     """What the numbers hold for; no host name, no paths. Raises FairflError if a GPU is asked for and there is none."""
     paths = {"PYTHONPATH": str(data.ROOT / "src")}
     asked = subprocess.run(
-        [sys.executable, "-c", _ASK], env=os.environ | paths, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _ASK],
+        env=os.environ | paths,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     torch, gpu, kind = json.loads(asked.stdout)
     if device == "cuda" and not gpu:
@@ -56,14 +70,22 @@ def machine(device: str) -> dict[str, Any]:
 def instruction_sets() -> list[str]:
     """Those of INSTRUCTION_SETS that this CPU has, as far as the system tells."""
     info = Path("/proc/cpuinfo")
-    line = re.search(r"^(?:flags|Features)\s*:(.*)$", info.read_text(), re.M) if info.exists() else None
+    line = (
+        re.search(r"^(?:flags|Features)\s*:(.*)$", info.read_text(), re.M)
+        if info.exists()
+        else None
+    )
     flags = line[1].split() if line else []
     return [name for name in INSTRUCTION_SETS if name in flags]
 
 
 def cores() -> list[int]:
     """Cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    return (
+        sorted(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else list(range(os.cpu_count() or 1))
+    )
 
 
 def slug(name: str) -> str:
@@ -92,7 +114,9 @@ class Bench:
         self.sources: dict[str, Path] = {}
         self.document: dict[str, Any] = {
             "date": datetime.date.today().isoformat(),
-            "fairfl": tomllib.loads((data.ROOT / "pyproject.toml").read_text())["project"]["version"],
+            "fairfl": tomllib.loads((data.ROOT / "pyproject.toml").read_text())["project"][
+                "version"
+            ],
             "machine": machine(setting.device),
             "protocol": {
                 "turns": setting.turns,
@@ -110,7 +134,9 @@ class Bench:
         rows = workload.clients * workload.samples
         name = "x".join(map(str, (rows, *workload.shape)))
         if name not in self.sources:
-            self.document["data"][name] = data.prepare(self.scratch / name, workload.shape, rows, self.mnist)
+            self.document["data"][name] = data.prepare(
+                self.scratch / name, workload.shape, rows, self.mnist
+            )
             self.sources[name] = self.scratch / name
         return self.sources[name]
 
@@ -170,9 +196,15 @@ class Bench:
 
 def _last_json(script: str) -> dict[str, Any]:
     """What a script beside this file prints as its last line. Raises FairflError if it fails."""
-    paths = {"PYTHONPATH": os.pathsep.join([str(data.ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+    paths = {
+        "PYTHONPATH": os.pathsep.join([str(data.ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    }
     done = subprocess.run(
-        [sys.executable, str(FOLDER / script)], cwd=data.ROOT, env=os.environ | paths, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(FOLDER / script)],
+        cwd=data.ROOT,
+        env=os.environ | paths,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         return json.loads(done.stdout.strip().splitlines()[-1])

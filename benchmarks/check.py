@@ -30,7 +30,9 @@ MEASURES = {f"{RIVAL} s / fairfl s": _ratio, "share of the matrix product's rate
 def committed_for(kind: str, folder: Path) -> Path:
     """The newest results in a folder that were measured on a kind of CPU or GPU. Raises FairflError."""
     found = {path: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    kinds = {path: document["machine"].get("kind", "unknown kind") for path, document in found.items()}
+    kinds = {
+        path: document["machine"].get("kind", "unknown kind") for path, document in found.items()
+    }
     fitting = [path for path in found if kinds[path] == kind]
     if not fitting:
         there = ", ".join(f"{path.stem} ({own})" for path, own in kinds.items()) or "none"
@@ -41,7 +43,9 @@ def committed_for(kind: str, folder: Path) -> Path:
     return max(fitting, key=lambda path: found[path]["date"])
 
 
-def compared(fresh: dict[str, Any], committed: dict[str, Any], tolerance: float) -> list[tuple[bool, str]]:
+def compared(
+    fresh: dict[str, Any], committed: dict[str, Any], tolerance: float
+) -> list[tuple[bool, str]]:
     """(passed, line) for each measure of each workload in both; it may fall to `tolerance` times its old value.
 
     A rival that is quicker than fairfl fails in any case.
@@ -54,7 +58,14 @@ def compared(fresh: dict[str, Any], committed: dict[str, Any], tolerance: float)
             # Shares of older results are of torch.mm alone, another yardstick.
             if before is None or (of is _share and not old.get("gemm")):
                 continue
-            passed = now is not None and now >= (max(tolerance * before, 1) if of is _ratio else tolerance * before)
+            passed = now is not None and now >= (
+                max(tolerance * before, 1) if of is _ratio else tolerance * before
+            )
             shown = "not measured" if now is None else f"{now:.3g}"
-            lines.append((passed, f"{'ok  ' if passed else 'SLOW'} {name}: {title} {shown}, committed {before:.3g}"))
+            lines.append(
+                (
+                    passed,
+                    f"{'ok  ' if passed else 'SLOW'} {name}: {title} {shown}, committed {before:.3g}",
+                )
+            )
     return lines

@@ -38,7 +38,13 @@ from fairfl.simulation.training_spec import TrainingSpec
 
 RESULTS = Path(__file__).parent / "results" / "clients.json"
 PICTURE = Path(__file__).parents[1] / "docs" / "clients.svg"
-DRAWN = {"deal_s": "deal", "evaluation_s": "evaluate all", "store_s": "store", "read_s": "read", "round_s": "a round"}
+DRAWN = {
+    "deal_s": "deal",
+    "evaluation_s": "evaluate all",
+    "store_s": "store",
+    "read_s": "read",
+    "round_s": "a round",
+}
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 SAMPLES, NUMBERS, CLASSES, PER_ROUND = 6, 60, 10, 10
 TURNS, ROUNDS = 40, 25  # rounds of a turn
@@ -86,7 +92,9 @@ def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def dealt(clients: int, labels: np.ndarray, path: Path) -> tuple[dict[str, float], partition_file.Partition]:
+def dealt(
+    clients: int, labels: np.ndarray, path: Path
+) -> tuple[dict[str, float], partition_file.Partition]:
     """Seconds to deal, describe, store and read a partition, and what was read."""
     spec = deal.Spec(**PARTITION, clients=clients)
     tensors = {"labels": labels, "groups": np.arange(len(labels))}
@@ -97,7 +105,12 @@ def dealt(clients: int, labels: np.ndarray, path: Path) -> tuple[dict[str, float
     found["statistics_s"], _ = timed(lambda: deal.statistics(columns, labels, remarks, "generated"))
 
     def store() -> None:
-        pq.write_table(pa.table({name: pa.array(values, deal.TYPES[name]) for name, values in columns.items()}), path)
+        pq.write_table(
+            pa.table(
+                {name: pa.array(values, deal.TYPES[name]) for name, values in columns.items()}
+            ),
+            path,
+        )
 
     found["store_s"], _ = timed(store)
     found["read_s"], partition = timed(lambda: partition_file.read(path, len(labels)))
@@ -159,20 +172,30 @@ def measured(counts: list[int]) -> list[dict[str, Any]]:
             own.append(pipe.recv())
     for pipe, row, own in zip(pipes, rows, turns, strict=True):
         pipe.send(False)
-        row |= {"round_ms": 1000 * min(own), "round_median_ms": 1000 * sorted(own)[len(own) // 2], **pipe.recv()}
+        row |= {
+            "round_ms": 1000 * min(own),
+            "round_median_ms": 1000 * sorted(own)[len(own) // 2],
+            **pipe.recv(),
+        }
     return rows
 
 
 def draw(rows: list[dict[str, Any]]) -> bytes:
     """Seconds and memory by number of clients, as SVG."""
-    frame = pd.DataFrame(rows).assign(round_s=lambda frame: frame["round_ms"] / 1000).set_index("clients")
+    frame = (
+        pd.DataFrame(rows)
+        .assign(round_s=lambda frame: frame["round_ms"] / 1000)
+        .set_index("clients")
+    )
     with matplotlib.rc_context({"svg.hashsalt": "fairfl", "font.size": 8}):
         figure, (seconds, memory) = plt.subplots(1, 2, figsize=(7, 2.6), layout="constrained")
         frame[list(DRAWN)].rename(columns=DRAWN).plot(
             ax=seconds, marker="o", loglog=True, ylabel="seconds of CPU", ylim=(5e-4, 1e3)
         )
         seconds.legend(ncols=3, loc="upper left")
-        frame["peak_with_evaluation_mib"].plot(ax=memory, marker="o", loglog=True, ylabel="peak memory, MiB", color="k")
+        frame["peak_with_evaluation_mib"].plot(
+            ax=memory, marker="o", loglog=True, ylabel="peak memory, MiB", color="k"
+        )
         made = io.BytesIO()
         figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
@@ -185,9 +208,22 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="results (.json)")
     parser.add_argument("--picture", type=Path, default=PICTURE, help="plot of them (.svg)")
     args = parser.parse_args(argv)
-    rows = [{name: float(f"{value:.4g}") for name, value in row.items()} for row in measured(list(args.clients))]
-    machine = {"processor": cpu_name(), "torch": torch.__version__, "python": platform.python_version()}
-    found = {"date": datetime.date.today().isoformat(), **machine, "numbers": NUMBERS, "samples": SAMPLES, "rows": rows}
+    rows = [
+        {name: float(f"{value:.4g}") for name, value in row.items()}
+        for row in measured(list(args.clients))
+    ]
+    machine = {
+        "processor": cpu_name(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+    found = {
+        "date": datetime.date.today().isoformat(),
+        **machine,
+        "numbers": NUMBERS,
+        "samples": SAMPLES,
+        "rows": rows,
+    }
     atomic.write_text(args.out, json.dumps(found, indent=1) + "\n")
     atomic.write_bytes(args.picture, draw(rows))
     for row in rows:

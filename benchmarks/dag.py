@@ -31,7 +31,16 @@ patches:
 
 
 def dry_run(scale: str) -> list[str]:
-    return [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "2", "--config", f"scale={scale}"]
+    return [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--dry-run",
+        "--cores",
+        "2",
+        "--config",
+        f"scale={scale}",
+    ]
 
 
 def cpu_seconds() -> float:
@@ -43,7 +52,12 @@ def cpu_seconds() -> float:
 def nothing_to_do(folder: Path, scale: str, repeat: int) -> dict[str, float]:
     """Seconds to find out that nothing is to be done, with made-up results of all jobs; medians."""
     paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")])}
-    subprocess.run([sys.executable, "-m", "benchmarks.pretend", scale], cwd=folder, env=os.environ | paths, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.pretend", scale],
+        cwd=folder,
+        env=os.environ | paths,
+        check=True,
+    )
     spent, cpu = [], []
     for _ in range(repeat):
         begun, before = time.perf_counter(), cpu_seconds()
@@ -51,7 +65,10 @@ def nothing_to_do(folder: Path, scale: str, repeat: int) -> dict[str, float]:
         spent.append(time.perf_counter() - begun)
         cpu.append(cpu_seconds() - before)
         assert "Nothing to be done" in done.stdout + done.stderr
-    medians = {"nothing_to_do": statistics.median(spent), "cpu_nothing_to_do": statistics.median(cpu)}
+    medians = {
+        "nothing_to_do": statistics.median(spent),
+        "cpu_nothing_to_do": statistics.median(cpu),
+    }
     return {name: round(value, 2) for name, value in medians.items()}
 
 
@@ -84,7 +101,11 @@ def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | st
         "seconds_to_plan": statistics.median(plan), "seconds": statistics.median(whole),
         "cpu_seconds": statistics.median(cpu),
     }  # fmt: skip
-    return {"scale": scale, **{k: int(v) for k, v in counts.items()}, **{k: round(v, 2) for k, v in medians.items()}}
+    return {
+        "scale": scale,
+        **{k: int(v) for k, v in counts.items()},
+        **{k: round(v, 2) for k, v in medians.items()},
+    }
 
 
 if __name__ == "__main__":
@@ -92,12 +113,16 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, nargs="+", default=[10], help="of EAGLE's settings")
     parser.add_argument("--scales", nargs="*", default=["quick", "full"], help="to plan besides")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--plan-only", action="store_true", help="not with made-up results of all jobs")
+    parser.add_argument(
+        "--plan-only", action="store_true", help="not with made-up results of all jobs"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("rules", "papers", "scales", "envs", "src", "profiles"):
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
         for part in ("Snakefile", "config.yaml"):
             shutil.copy(ROOT / part, folder / part)
         for seeds in args.seeds:
@@ -108,5 +133,7 @@ if __name__ == "__main__":
             found = planned(folder, scale, args.repeat)
             if not args.plan_only:
                 found |= nothing_to_do(folder, scale, args.repeat)
-            found["peak_mib"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024  # of all so far
+            found["peak_mib"] = (
+                resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+            )  # of all so far
             print(json.dumps(found | {"python": platform.python_version()}), flush=True)

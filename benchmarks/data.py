@@ -44,15 +44,21 @@ def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
     from fairfl.runtime.errors import FairflError
 
     for place in [folder] if folder else _places():
-        images, labels = (place / f"train-{kind}.gz" for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+        images, labels = (
+            place / f"train-{kind}.gz" for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
+        )
         if not (images.is_file() and labels.is_file()):
             continue
         try:
-            return mnist_files.read_idx(images)[:, None], mnist_files.read_idx(labels).astype(np.int64)
+            return mnist_files.read_idx(images)[:, None], mnist_files.read_idx(labels).astype(
+                np.int64
+            )
         except Exception as error:  # a damaged file may raise nearly anything
             print(f"not used: {place}: damaged ({error})", file=sys.stderr)
     if folder:
-        raise FairflError(f"--mnist {folder}: train-images-idx3-ubyte.gz and its labels are not there (or damaged)")
+        raise FairflError(
+            f"--mnist {folder}: train-images-idx3-ubyte.gz and its labels are not there (or damaged)"
+        )
     return None
 
 

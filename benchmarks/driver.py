@@ -50,13 +50,22 @@ class Worker:
     """A process that measures one competitor on one workload. Raises Failed if it does not come up."""
 
     def __init__(
-        self, competitor: str, workload: Workload, source: Path, setting: Setting, core: int | None = -1
+        self,
+        competitor: str,
+        workload: Workload,
+        source: Path,
+        setting: Setting,
+        core: int | None = -1,
     ) -> None:
         self.competitor, self.workload = competitor, workload
         core = pinned_core(setting.device) if core == -1 else core
         peer = PEERS.get(competitor)
         try:
-            own = environments.python_of(peer.environment, peer.python) if peer and peer.environment else None
+            own = (
+                environments.python_of(peer.environment, peer.python)
+                if peer and peer.environment
+                else None
+            )
         except environments.Unavailable as error:
             raise Failed(str(error)) from None
         python = str(own or sys.executable)
@@ -206,7 +215,10 @@ def rounds_for(seconds: float, setting: Setting) -> int:
 
 
 def interleaved(
-    entries: dict[str, tuple[str, Workload]], source: Path, setting: Setting, rounds: int | None = None
+    entries: dict[str, tuple[str, Workload]],
+    source: Path,
+    setting: Setting,
+    rounds: int | None = None,
 ) -> tuple[dict[str, Measured], dict[str, str]]:
     """Turns A B C A B C ... of workers {label: (competitor, workload)}, and why others did not take part.
 
@@ -229,7 +241,9 @@ def interleaved(
             for label, worker in list(workers.items()):
                 worker.resume()
                 try:
-                    measured[label].turns.append(worker.go(rounds or rounds_for(worker.round_s, setting)))
+                    measured[label].turns.append(
+                        worker.go(rounds or rounds_for(worker.round_s, setting))
+                    )
                 except Failed as error:
                     skipped[label] = clean(str(error))
                     del measured[label]
@@ -249,7 +263,9 @@ def clean(text: str) -> str:
     return text.replace(str(ROOT), "").replace(str(Path.home()), "~")
 
 
-def competitors_of(workload: Workload, device: str, chosen: list[str] | None) -> tuple[list[str], dict[str, str]]:
+def competitors_of(
+    workload: Workload, device: str, chosen: list[str] | None
+) -> tuple[list[str], dict[str, str]]:
     """Who takes part, fairfl first, and why others do not."""
     taking, skipped = [], {}
     for name, peer in PEERS.items():

@@ -48,17 +48,25 @@ def interpreter(version: str) -> str:
     if found := shutil.which(f"python{version}"):
         return found
     if uv := shutil.which("uv"):
-        asked = subprocess.run([uv, "python", "find", "--no-python-downloads", version], capture_output=True, text=True)
+        asked = subprocess.run(
+            [uv, "python", "find", "--no-python-downloads", version], capture_output=True, text=True
+        )
         if asked.returncode == 0:
             return asked.stdout.strip()
-    raise Unavailable(f"needs Python {version}, and there is none (uv python install {version} may bring one)")
+    raise Unavailable(
+        f"needs Python {version}, and there is none (uv python install {version} may bring one)"
+    )
 
 
 def _made(peer: str, version: str | None) -> Path:
     requirements = FOLDER / "peers" / f"{peer}.txt"
     base = interpreter(version) if version else sys.executable
     outer = set() if version else {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    same = [f"{name}=={importlib.metadata.version(name).partition('+')[0]}" for name in ("torch", "numpy") if version]
+    same = [
+        f"{name}=={importlib.metadata.version(name).partition('+')[0]}"
+        for name in ("torch", "numpy")
+        if version
+    ]
     identity = "\n".join([requirements.read_text(), sys.version, base, *same, *sorted(outer)])
     identity = hashlib.sha256(identity.encode()).hexdigest()
     home = FOLDER / ".envs" / peer
@@ -73,7 +81,9 @@ def _made(peer: str, version: str | None) -> Path:
     if same:
         _run(peer, [*install, *same])
     # Only now: pip must not see the outer packages as its own.
-    purelib = _run(peer, [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+    purelib = _run(
+        peer, [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    ).strip()
     (Path(purelib) / "outer.pth").write_text("\n".join(sorted(outer)) + "\n")
     atomic.write_text(ready, identity)
     return python
@@ -92,6 +102,14 @@ def _run(peer: str, command: list[str]) -> str:
 
 def reason(stderr: str) -> str:
     """The last error line of pip in one clause, if it names neither a path nor a host."""
-    errors = [line.removeprefix("ERROR:").strip() for line in stderr.splitlines() if line.startswith("ERROR:")]
+    errors = [
+        line.removeprefix("ERROR:").strip()
+        for line in stderr.splitlines()
+        if line.startswith("ERROR:")
+    ]
     shown = [line for line in errors if "/" not in line and "\\" not in line]
-    return f"not installed ({shown[-1]})" if shown else "not installed (no network, or no package for this platform)"
+    return (
+        f"not installed ({shown[-1]})"
+        if shown
+        else "not installed (no network, or no package for this platform)"
+    )

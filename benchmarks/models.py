@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 
-def build(model: dict[str, Any], shape: tuple[int, ...], classes: int, seed: int = 0) -> nn.Sequential:
+def build(
+    model: dict[str, Any], shape: tuple[int, ...], classes: int, seed: int = 0
+) -> nn.Sequential:
     """Layers in fairfl's order; the same weights for everybody."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -17,7 +19,11 @@ def build(model: dict[str, Any], shape: tuple[int, ...], classes: int, seed: int
         if model["name"] == "cnn":
             kernel, padding = model["kernel"], model["padding"]
             for channels in model["channels"]:
-                layers += [nn.Conv2d(shape[0], channels, kernel, padding=padding), nn.ReLU(), nn.MaxPool2d(2)]
+                layers += [
+                    nn.Conv2d(shape[0], channels, kernel, padding=padding),
+                    nn.ReLU(),
+                    nn.MaxPool2d(2),
+                ]
                 side = [(n + 2 * padding - kernel + 1) // 2 for n in shape[1:]]
                 shape = (channels, *side)
             hidden = [model["hidden"]]

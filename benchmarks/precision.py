@@ -38,10 +38,14 @@ def federation(inputs: torch.Tensor, labels: torch.Tensor, workload: Workload) -
     counts = torch.zeros(TRAINING, dtype=torch.int64)
     counts[0] = len(labels) - cut
     test = Part(inputs[cut:], labels[cut:], counts)
-    return Clients({"train": train, "validation": test, "test": test}, workload.classes, workload.shape)
+    return Clients(
+        {"train": train, "validation": test, "test": test}, workload.classes, workload.shape
+    )
 
 
-def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, rounds: int, device: str) -> float:
+def accuracy(
+    clients: Clients, workload: Workload, precision: str, seed: int, rounds: int, device: str
+) -> float:
     """Accuracy (fraction) on the test samples after `rounds` rounds of FedAvg."""
     spec = TrainingSpec(
         setting="benchmark", variant="default", model=Model(**workload.model), loss="cross_entropy",
@@ -57,10 +61,14 @@ def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, ro
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--mnist", type=Path, help="folder with MNIST's files; default: the mirrors of config.yaml")
+    parser.add_argument(
+        "--mnist", type=Path, help="folder with MNIST's files; default: the mirrors of config.yaml"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -71,7 +79,10 @@ def main() -> None:
         clients = federation(inputs, labels, workload)
         rounds = args.rounds if workload.model is MLP else max(1, args.rounds // 10)
         fp32, bf16 = (
-            [accuracy(clients, workload, precision, seed, rounds, args.device) for seed in range(args.seeds)]
+            [
+                accuracy(clients, workload, precision, seed, rounds, args.device)
+                for seed in range(args.seeds)
+            ]
             for precision in ("fp32", "bf16")
         )
         differences = [b - a for a, b in zip(fp32, bf16, strict=True)]
@@ -81,7 +92,10 @@ def main() -> None:
             "difference": statistics.mean(differences), "largest": max(map(abs, differences)),
             "spread_over_seeds_fp32": statistics.stdev(fp32) if args.seeds > 1 else None,
         }  # fmt: skip
-        print(json.dumps({k: round(v, 5) if isinstance(v, float) else v for k, v in found.items()}), flush=True)
+        print(
+            json.dumps({k: round(v, 5) if isinstance(v, float) else v for k, v in found.items()}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

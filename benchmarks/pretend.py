@@ -23,10 +23,14 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
             output.write_text(json.dumps({"says": job.name, "files": []}))
         read = {graph.record(name): records.read(graph.record(name)) for name in job.inputs}
         inputs = {
-            path: [record["fingerprint"], records.results_hash(record)] for path, record in read.items() if record
+            path: [record["fingerprint"], records.results_hash(record)]
+            for path, record in read.items()
+            if record
         }
         made = {"arithmetic": {"torch": version("torch")}} if job.rule in TORCH else {}
-        records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), **made)
+        records.write(
+            Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), **made
+        )
 
 
 if __name__ == "__main__":  # python -m benchmarks.pretend SCALE, in a folder with a Snakefile

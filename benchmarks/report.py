@@ -11,14 +11,19 @@ from benchmarks.peers import PEERS, REFERENCE, YARDSTICKS
 from benchmarks.workloads import Workload, gemm_flops
 
 
-def rows(workload: Workload, measured: dict[str, Measured], skipped: dict[str, str], device: str) -> dict[str, Any]:
+def rows(
+    workload: Workload, measured: dict[str, Measured], skipped: dict[str, str], device: str
+) -> dict[str, Any]:
     """One workload: its competitors, and the yardsticks that were measured in the same run.
 
     Ratios and shares are taken turn by turn, so that drift cancels; median, smallest and largest are kept.
     """
     reference, products = measured.get(REFERENCE), measured.get("products")
     gemms = {name: own for name, own in measured.items() if name.startswith("gemm")}
-    peaks = [gemm_flops(device) / min(turn) for turn in zip(*(own.medians for own in gemms.values()), strict=True)]
+    peaks = [
+        gemm_flops(device) / min(turn)
+        for turn in zip(*(own.medians for own in gemms.values()), strict=True)
+    ]
     competitors = {}
     for name, own in measured.items():
         if name in YARDSTICKS:
@@ -42,13 +47,20 @@ def rows(workload: Workload, measured: dict[str, Measured], skipped: dict[str, s
             row["share_of_products"] = _median_ratio(products, own)
         if reference:
             ratios = [s / r for s, r in zip(own.medians, reference.medians, strict=True)]
-            row["ratio"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+            row["ratio"] = {
+                "median": statistics.median(ratios),
+                "min": min(ratios),
+                "max": max(ratios),
+            }
         competitors[name] = row
     entry = {
         **workload.plain(),
         "flops_per_round": workload.flops,
         "gemm_gflops": statistics.median(peaks) / 1e9 if peaks else None,
-        "gemm": {name.partition("-")[2]: gemm_flops(device) / own.seconds / 1e9 for name, own in gemms.items()},
+        "gemm": {
+            name.partition("-")[2]: gemm_flops(device) / own.seconds / 1e9
+            for name, own in gemms.items()
+        },
         "competitors": competitors,
         "skipped": skipped,
     }
@@ -86,11 +98,15 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "GFLOP/s": lambda row: _number(row["gflops"]),
     "of peak": lambda row: _share(row.get("share_of_peak")),
     "of roofline": lambda row: _share(row.get("share_of_products")),
-    "peak MiB (+ GPU)": lambda row: " + ".join(f"{row[key]:,.0f}" for key in ("peak_mib", "gpu_mib") if key in row),
+    "peak MiB (+ GPU)": lambda row: " + ".join(
+        f"{row[key]:,.0f}" for key in ("peak_mib", "gpu_mib") if key in row
+    ),
     "start s": lambda row: f"{row['start_s']:.1f}" if "start_s" in row else "",
     "s / fairfl's s": lambda row: f"{row['ratio']['median']:.2f}" if "ratio" in row else "-",
     "range": lambda row: (
-        f"{row['ratio']['min']:.2f} .. {row['ratio']['max']:.2f}" if "min" in row.get("ratio", ()) else "-"
+        f"{row['ratio']['min']:.2f} .. {row['ratio']['max']:.2f}"
+        if "min" in row.get("ratio", ())
+        else "-"
     ),
 }
 
@@ -98,7 +114,9 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 def _workload(name: str, entry: dict[str, Any]) -> list[str]:
     epochs = f"{entry['epochs']} epochs, " if entry.get("epochs", 1) > 1 else ""
     made = {"mm": "torch.mm", "onednn": "oneDNN"}
-    both = ", ".join(f"{made[kind]} {_number(rate)}" for kind, rate in entry.get("gemm", {}).items())
+    both = ", ".join(
+        f"{made[kind]} {_number(rate)}" for kind, rate in entry.get("gemm", {}).items()
+    )
     lines = [
         f"## {name}",
         "",
@@ -109,17 +127,31 @@ def _workload(name: str, entry: dict[str, Any]) -> list[str]:
         "",
     ]
     rows = sorted(entry["competitors"].items(), key=lambda item: item[1]["seconds"])
-    body = [[PEERS[c].title if c in PEERS else c, *(of(row) for of in COLUMNS.values())] for c, row in rows]
-    shown = [i for i in range(len(COLUMNS) + 1) if i == 0 or any(line[i] not in ("", "-") for line in body)]
+    body = [
+        [PEERS[c].title if c in PEERS else c, *(of(row) for of in COLUMNS.values())]
+        for c, row in rows
+    ]
+    shown = [
+        i
+        for i in range(len(COLUMNS) + 1)
+        if i == 0 or any(line[i] not in ("", "-") for line in body)
+    ]
     lines += _table([["", *COLUMNS][i] for i in shown], [[line[i] for i in shown] for line in body])
-    lines += [f"- {PEERS[c].title if c in PEERS else c}: skipped, {why}" for c, why in entry["skipped"].items()]
+    lines += [
+        f"- {PEERS[c].title if c in PEERS else c}: skipped, {why}"
+        for c, why in entry["skipped"].items()
+    ]
     return [*lines, ""]
 
 
 def _model(entry: dict[str, Any]) -> str:
     """ "mlp 784-200-200-10"; of a CNN the name alone."""
     model = entry["model"]
-    sizes = [math.prod(entry["shape"]), *model.get("hidden", []), entry["classes"]] if model["name"] == "mlp" else []
+    sizes = (
+        [math.prod(entry["shape"]), *model.get("hidden", []), entry["classes"]]
+        if model["name"] == "mlp"
+        else []
+    )
     return " ".join([model["name"], "-".join(map(str, sizes))]).strip()
 
 
@@ -130,15 +162,29 @@ def _roofline(entry: dict[str, Any]) -> list[str]:
     seconds, forms = entry["products"]["seconds"], entry["products"]["forms"]
     kinds = [f"{product} by {form}" for product, form in forms.items()]
     rate = entry["flops_per_round"] / seconds / 1e9
-    return [f"Roofline: the products alone take {_number(seconds)} s ({_number(rate)} GFLOP/s): {', '.join(kinds)}."]
+    return [
+        f"Roofline: the products alone take {_number(seconds)} s ({_number(rate)} GFLOP/s): {', '.join(kinds)}."
+    ]
 
 
 def _series(entry: dict[str, Any]) -> list[str]:
-    names = {"seconds": "s/round", "rounds_per_s": "rounds/s", "gflops": "GFLOP/s", "peak_mib": "peak MiB"}
+    names = {
+        "seconds": "s/round",
+        "rounds_per_s": "rounds/s",
+        "gflops": "GFLOP/s",
+        "peak_mib": "peak MiB",
+    }
     names["gpu_mib"] = "GPU MiB"
     shown = [key for key in names if any(key in point for point in entry["points"])]
-    body = [[f"{point['x']:,}", *(_number(point.get(key)) for key in shown)] for point in entry["points"]]
-    reasons = [f"- {point['x']}: skipped, {point['skipped']}" for point in entry["points"] if "skipped" in point]
+    body = [
+        [f"{point['x']:,}", *(_number(point.get(key)) for key in shown)]
+        for point in entry["points"]
+    ]
+    reasons = [
+        f"- {point['x']}: skipped, {point['skipped']}"
+        for point in entry["points"]
+        if "skipped" in point
+    ]
     return [
         f"**{entry['title']}**",
         "",
@@ -153,7 +199,10 @@ def _hundredfold(entry: dict[str, Any]) -> list[str]:
     if "hundredfold" not in entry:
         return []
     more = entry["hundredfold"]
-    return ["", f"10,000 clients against 100: {more['seconds']:.2f} x time, {more['peak_mib']:.2f} x memory."]
+    return [
+        "",
+        f"10,000 clients against 100: {more['seconds']:.2f} x time, {more['peak_mib']:.2f} x memory.",
+    ]
 
 
 def _head(document: dict[str, Any]) -> Iterator[str]:
@@ -162,7 +211,11 @@ def _head(document: dict[str, Any]) -> Iterator[str]:
     known = [
         document["date"],
         f"fairfl {document['fairfl']}",
-        *([f"CPU {machine['cpu']}"] if machine.get("cpu", machine["name"]) != machine["name"] else []),
+        *(
+            [f"CPU {machine['cpu']}"]
+            if machine.get("cpu", machine["name"]) != machine["name"]
+            else []
+        ),
         f"{machine['cores']} cores",
         *[text.format(machine[key]) for key, text in MACHINE.items() if key in machine],
     ]
@@ -193,7 +246,11 @@ def markdown(document: dict[str, Any]) -> str:
             "",
         ]
         for name, value in agreement.items():
-            said = value if isinstance(value, str) else f"{value:.1e}" + ("" if value <= TOLERANCE else " **DIFFERS**")
+            said = (
+                value
+                if isinstance(value, str)
+                else f"{value:.1e}" + ("" if value <= TOLERANCE else " **DIFFERS**")
+            )
             lines.append(f"- {PEERS[name].title}: {said}")
         lines.append("")
     if scaling := document.get("scaling"):
@@ -202,12 +259,23 @@ def markdown(document: dict[str, Any]) -> str:
             lines += _series(entry)
     for key in ("starts", "planning"):
         if document.get(key):
-            lines += [f"## {key.capitalize()}", "", *(f"- {k}: {v}" for k, v in document[key].items()), ""]
+            lines += [
+                f"## {key.capitalize()}",
+                "",
+                *(f"- {k}: {v}" for k, v in document[key].items()),
+                "",
+            ]
     for table in document.get("tables", []):
         lines += [f"## {table['title']}", "", *([table["note"], ""] if "note" in table else [])]
         lines += [*_table(table["head"], table["body"]), ""]
-    shown = {name for entry in document.get("workloads", {}).values() for name in entry["competitors"]}
-    notes = [f"- {peer.title}: {peer.note}" for name, peer in PEERS.items() if peer.note and name in shown]
+    shown = {
+        name for entry in document.get("workloads", {}).values() for name in entry["competitors"]
+    }
+    notes = [
+        f"- {peer.title}: {peer.note}"
+        for name, peer in PEERS.items()
+        if peer.note and name in shown
+    ]
     return "\n".join([*lines, "## Competitors", "", *notes, ""])
 
 
@@ -219,9 +287,15 @@ def plot(document: dict[str, Any], path: Any) -> None:
     shown = [name for name in scaling if scaling[name]["points"] and name != "simultaneous"]
     with style.applied():
         figure = style.canvas(style.PAGE, 0.28 * len(loads) + 1.0 + (2.0 if shown else 0))
-        parts = figure.subfigures(2, 1, height_ratios=(0.28 * len(loads) + 1.0, 2.0)) if shown else [figure]
+        parts = (
+            figure.subfigures(2, 1, height_ratios=(0.28 * len(loads) + 1.0, 2.0))
+            if shown
+            else [figure]
+        )
         axes = parts[0].subplots()
-        names = [name for name in PEERS if any(name in entry["competitors"] for entry in loads.values())]
+        names = [
+            name for name in PEERS if any(name in entry["competitors"] for entry in loads.values())
+        ]
         peers = [name for name in names if name != REFERENCE]
         handles = []
         for number, name in enumerate(peers):
@@ -235,7 +309,12 @@ def plot(document: dict[str, Any], path: Any) -> None:
             axes.plot(*zip(*points, strict=True), **look) if points else None
             handles.append(style.key(label=PEERS[name].title, **look))
         axes.axvline(1, color=style.GREY, linewidth=0.8)
-        axes.set(xscale="log", xlabel="seconds per round / fairfl's", yticks=range(len(loads)), yticklabels=list(loads))
+        axes.set(
+            xscale="log",
+            xlabel="seconds per round / fairfl's",
+            yticks=range(len(loads)),
+            yticklabels=list(loads),
+        )
         axes.invert_yaxis()
         parts[0].legend(handles=handles, loc="outside right center")
         below = parts[1].subplots(1, len(shown), squeeze=False, sharey=True)[0] if shown else []

@@ -9,7 +9,9 @@ from benchmarks.driver import Setting, Worker, interleaved, rounds_for
 from benchmarks.peers import REFERENCE
 from benchmarks.workloads import FEDFV, MLP, MLP_B64, Workload
 
-ROWS = 60_000  # every point holds so many samples in memory, whether its clients own them all or not
+ROWS = (
+    60_000  # every point holds so many samples in memory, whether its clients own them all or not
+)
 SAMPLED = MLP_B64.at(clients=200, samples=300)
 SMALL = MLP_B64.at(samples=6, batch=None)
 
@@ -32,7 +34,10 @@ SERIES: dict[str, tuple[str, dict[Any, Workload]]] = {
     ),
     "batch": (
         "batch size; 600 is the full batch",
-        {b: MLP_B64.at(batch=None if b == 600 else b) for b in (1, 2, 5, 10, 32, 64, 128, 300, 600)},
+        {
+            b: MLP_B64.at(batch=None if b == 600 else b)
+            for b in (1, 2, 5, 10, 32, 64, 128, 300, 600)
+        },
     ),
 }
 PROCESSES = (1, 2, 4)
@@ -45,7 +50,9 @@ def series(name: str, source: Path, setting: Setting) -> dict[str, Any]:
     """
     title, points = SERIES[name]
     entries = {str(x): (REFERENCE, workload) for x, workload in points.items()}
-    measured, skipped = interleaved(entries, source, setting, rounds=100 if name == "all_clients_fixed_work" else None)
+    measured, skipped = interleaved(
+        entries, source, setting, rounds=100 if name == "all_clients_fixed_work" else None
+    )
     rows = []
     for x, workload in points.items():
         if str(x) in skipped:
@@ -90,6 +97,9 @@ def simultaneous(source: Path, setting: Setting, cores: list[int | None]) -> dic
     finally:
         for worker in workers:
             worker.close()
-    rows = [{"x": p, "rounds_per_s": statistics.median(rates[p]), "peak_mib": sum(memory[:p])} for p in PROCESSES]
+    rows = [
+        {"x": p, "rounds_per_s": statistics.median(rates[p]), "peak_mib": sum(memory[:p])}
+        for p in PROCESSES
+    ]
     title = f"runs at the same time ({workload.name}), one thread each: rounds per second of all together"
     return {"title": title, "points": rows}

@@ -61,7 +61,9 @@ def server_cpu(server: Server) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def measured(command: list[str], out: Path, address: str | None, at_once: int) -> tuple[float, float, float]:
+def measured(
+    command: list[str], out: Path, address: str | None, at_once: int
+) -> tuple[float, float, float]:
     """CPU seconds per job without the server's, wall seconds until all are done, training seconds of the first."""
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     environment |= {VARIABLE: address} if address else {}
@@ -106,7 +108,10 @@ def main() -> None:
                         found.setdefault(f"{kind}_{key}{suffix}_s", []).append(value)
         server.stop()
     # Means for CPU: the system counts the server's in hundredths of a second.
-    result = {key: (statistics.mean if "_cpu" in key else statistics.median)(values) for key, values in found.items()}
+    result = {
+        key: (statistics.mean if "_cpu" in key else statistics.median)(values)
+        for key, values in found.items()
+    }
     result |= {"training_s": result["warm_training_s"], "server_start_cpu_s": start}
     print(json.dumps({key: round(value, 3) for key, value in result.items()}))
 

@@ -176,7 +176,10 @@ class Search:
             for key, trial in trials.items():
                 times[key].append(trial.seconds(rounds))
         medians = {
-            key: statistics.median(s / f for s, f in zip(times[key], times[force.made], strict=True)) for key in trials
+            key: statistics.median(
+                s / f for s, f in zip(times[key], times[force.made], strict=True)
+            )
+            for key in trials
         }
         return [medians[key] for key in made]
 
@@ -198,13 +201,18 @@ def write(rules: Tuning, path: Path) -> None:
         say(f"{path.name}: the rules of {kind()} stay as they are")
         return
     date = datetime.date.today().isoformat()
-    there[kind()] = kept | {"measured": f"{date}, {cpu_name()}, torch {torch.__version__.partition('+')[0]}"}
+    there[kind()] = kept | {
+        "measured": f"{date}, {cpu_name()}, torch {torch.__version__.partition('+')[0]}"
+    }
     atomic.write_text(path, json.dumps(dict(sorted(there.items())), indent=2) + "\n")
     say(f"{path.name}: rules of {kind()} written; results on such machines move by rounding")
 
 
 def shown(rules: dict[str, float]) -> str:
-    return ", ".join(f"{name} {'never' if value == math.inf else f'{value:,.0f}'}" for name, value in rules.items())
+    return ", ".join(
+        f"{name} {'never' if value == math.inf else f'{value:,.0f}'}"
+        for name, value in rules.items()
+    )
 
 
 def say(text: str) -> None:

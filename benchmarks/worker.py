@@ -138,7 +138,10 @@ def peak_mib() -> float:
         process = int(fields["Pid"])
         parents[process] = int(fields["PPid"])
         peaks[process] = int(fields.get("VmHWM", "0 kB").split()[0])
-    return sum(kib for process, kib in peaks.items() if _descends(process, os.getpid(), parents)) / 1024
+    return (
+        sum(kib for process, kib in peaks.items() if _descends(process, os.getpid(), parents))
+        / 1024
+    )
 
 
 def _descends(process: int, ancestor: int, parents: dict[int, int]) -> bool:

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-GEMM_SIDE = {"cpu": 2048, "cuda": 8192}  # rows of the yardstick's matrices: enough for the peak, and quick
+GEMM_SIDE = {
+    "cpu": 2048,
+    "cuda": 8192,
+}  # rows of the yardstick's matrices: enough for the peak, and quick
 MLP = {"name": "mlp", "hidden": [200, 200]}
 LINEAR = {"name": "logistic_regression", "init": "pytorch"}
 CNN = {"name": "cnn", "channels": [32, 64], "kernel": 5, "padding": 2, "hidden": 512}
@@ -124,4 +127,8 @@ def workloads(device: str) -> list[Workload]:
     if device == "cpu":
         return [*_BASE, *_PAPERS, *_SIZES, *_in("bf16", MLP_FULL, CNN_B64)]
     rows = (*_BASE, *_PAPERS)
-    return [*rows, *_in("tf32", MLP_B64, MLP_FULL, CNN_B64, FEDFV), *_in("bf16", MLP_FULL, CNN_B64, FEDFV)]
+    return [
+        *rows,
+        *_in("tf32", MLP_B64, MLP_FULL, CNN_B64, FEDFV),
+        *_in("bf16", MLP_FULL, CNN_B64, FEDFV),
+    ]

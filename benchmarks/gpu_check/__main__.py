@@ -18,11 +18,19 @@ CHECKS = ("kinds", "algorithms", "precision", "sizes", "layout", "gram", "rows",
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_check", description=__doc__)
-    parser.add_argument("checks", nargs="*", metavar="CHECK", help=f"these only: {', '.join(CHECKS)}")
+    parser.add_argument(
+        "checks", nargs="*", metavar="CHECK", help=f"these only: {', '.join(CHECKS)}"
+    )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    parser.add_argument("--minutes", type=float, default=9.5, help="what comes later is not checked (default 9.5)")
-    parser.add_argument("--quick", action="store_true", help="small models and few cases, also on a GPU")
-    parser.add_argument("--out", type=Path, help="the JSON file; default: gpu_check/results/<device>.json")
+    parser.add_argument(
+        "--minutes", type=float, default=9.5, help="what comes later is not checked (default 9.5)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small models and few cases, also on a GPU"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="the JSON file; default: gpu_check/results/<device>.json"
+    )
     options = parser.parse_args(arguments)
     if unknown := set(options.checks) - set(CHECKS):
         parser.error(f"no check {', '.join(sorted(unknown))}; there are {', '.join(CHECKS)}")
@@ -52,7 +60,11 @@ def main(arguments: list[str]) -> int:
     if large:
         torch.set_num_threads(min(8, len(cores())))  # of the CPU's numbers to compare with
     check = Check(device, large, options.quick, started + 60 * options.minutes)
-    document["machine"] |= {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "gpus_seen": len(seen)}
+    document["machine"] |= {
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "gpus_seen": len(seen),
+    }
     if check.gpu:
         properties = torch.cuda.get_device_properties(device)
         document["machine"]["gpu_memory_gib"] = round(properties.total_memory / 2**30)

@@ -29,7 +29,9 @@ class Kind:
     shape: tuple[Any, ...]
     classes: int
     batch: int | None
-    small: dict[str, Any] = field(default_factory=dict)  # options of a model for a CPU, and quick checks
+    small: dict[str, Any] = field(
+        default_factory=dict
+    )  # options of a model for a CPU, and quick checks
     loss: str = "cross_entropy"
     optimizer: str = "sgd"
     draws: bool = False  # masks of dropout, which differ between devices
@@ -37,7 +39,9 @@ class Kind:
 
     def reduced(self) -> "Kind":
         shape = (*self.shape[:-2], 32, 32) if self.shape == IMAGES["tiny"] else self.shape
-        return replace(self, model=self.model | self.small, shape=shape, classes=min(self.classes, 100))
+        return replace(
+            self, model=self.model | self.small, shape=shape, classes=min(self.classes, 100)
+        )
 
     @property
     def missing(self) -> bool:
@@ -51,7 +55,10 @@ class Kind:
         draw, n = torch.Generator().manual_seed(seed), sum(counts)
         if self.shape[0] in ("tokens", "text"):
             inputs = torch.randint(
-                5, 64 if self.shape[0] == "text" else self.classes, (n, self.shape[1]), generator=draw
+                5,
+                64 if self.shape[0] == "text" else self.classes,
+                (n, self.shape[1]),
+                generator=draw,
             )
         else:
             inputs = torch.rand(n, *self.shape, generator=draw)
@@ -120,12 +127,16 @@ FEMNIST = Kind(
 )  # fmt: skip
 
 
-def trained(made: tuple[Backend, Tensor], kind: Kind, clients: int, rounds: list[int]) -> list[Tensor]:
+def trained(
+    made: tuple[Backend, Tensor], kind: Kind, clients: int, rounds: list[int]
+) -> list[Tensor]:
     """Updates of each of these rounds, all from the first model."""
     backend, x = made
     ids, rate = list(range(clients)), kind.spec().learning_rate
     local = LocalTraining(1, kind.batch, 0, kind.optimizer)
-    work = Work(ids, x.unsqueeze(0).expand(clients, -1), torch.full((clients,), rate, dtype=torch.float64))
+    work = Work(
+        ids, x.unsqueeze(0).expand(clients, -1), torch.full((clients,), rate, dtype=torch.float64)
+    )
     return [backend.train(work, local, round).delta.clone() for round in rounds]
 
 
@@ -165,7 +176,10 @@ class Case:
     draws: bool = False  # noise on the device, which differs between devices
 
     def simulation(self, device: torch.device, counts: list[int]) -> Simulation:
-        kind = replace(KINDS["cnn"].reduced() if self.conv else KINDS["mlp, batches"], batch=None if self.full else 16)
+        kind = replace(
+            KINDS["cnn"].reduced() if self.conv else KINDS["mlp, batches"],
+            batch=None if self.full else 16,
+        )
         if self.algorithm in GROWING:
             kind = replace(kind, model={"name": "mlp", "hidden": [8]})
         spec = kind.spec(
@@ -183,14 +197,23 @@ class Case:
 def cases() -> list[Case]:
     """All algorithms that train in rounds, in batches and with full ones; all modifiers."""
     names = [name for name in plugins.names("algorithms") if name != "local_only"]
-    found = [Case(f"{name}{', full batch' * full}", name, full=full) for name in names for full in (False, True)]
+    found = [
+        Case(f"{name}{', full batch' * full}", name, full=full)
+        for name in names
+        for full in (False, True)
+    ]
     noisy = {"sigma": 0.1}
     return [
         *found,
         Case("fedprox on a cnn", "fedprox", conv=True),
         Case("propfair on a cnn", "propfair", conv=True),
         Case("dp: gradient", modifiers={"dp": noisy}, draws=True),
-        Case("dp: gradient of each sample", modifiers={"dp": noisy | {"per_sample": True}}, conv=True, draws=True),
+        Case(
+            "dp: gradient of each sample",
+            modifiers={"dp": noisy | {"per_sample": True}},
+            conv=True,
+            draws=True,
+        ),
         Case("dp: update", modifiers={"dp": noisy | {"target": "update"}}, draws=True),
         Case("dp: auxiliary", "fedeba_plus", {"dp": noisy}, draws=True),
         Case("lsr", modifiers={"lsr": {}}),

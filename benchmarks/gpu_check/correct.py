@@ -33,10 +33,14 @@ def kinds(check: Check) -> None:
             started = time.perf_counter()
             trained(made, kind, 3, [0, 1])
             found["ms_per_round"] = 500 * check.since(started)
-            check.expect(not check.gpu or cuda_graph.usage() == "on", f"capture {cuda_graph.usage()}")
+            check.expect(
+                not check.gpu or cuda_graph.usage() == "on", f"capture {cuda_graph.usage()}"
+            )
             again = trained(kind.backend(counts, check.device), kind, 3, [0, 1])
             found["repeats"] = all(map(torch.equal, first, again))
-            found["resumes"] = torch.equal(first[1], trained(kind.backend(counts, check.device), kind, 3, [1])[0])
+            found["resumes"] = torch.equal(
+                first[1], trained(kind.backend(counts, check.device), kind, 3, [1])[0]
+            )
             with eagerly():
                 own = kind.backend(counts, check.device)
                 plain = trained(own, kind, 3, [0, 1])
@@ -46,7 +50,9 @@ def kinds(check: Check) -> None:
             found["captured_bits"] = all(map(torch.equal, first, plain))
             found["captured"] = max(map(apart, first, plain))
             if not kind.draws:
-                found["to_cpu"] = max(map(apart, first, trained(kind.backend(counts, CPU), kind, 3, [0, 1])))
+                found["to_cpu"] = max(
+                    map(apart, first, trained(kind.backend(counts, CPU), kind, 3, [0, 1]))
+                )
             check.expect(found["repeats"], "two runs are not equal to the bit")
             check.expect(found["resumes"], "a round after a resume is another one")
             check.expect(found["captured"] < CAPTURED, "captured steps differ from eager ones")
@@ -82,7 +88,9 @@ def algorithms(check: Check) -> None:
             check.expect(not run.result.dropped, "reports were dropped")
 
 
-def _run(case: Case, check: Check, counts: list[int], rounds: int, device: torch.device | None = None) -> Any:
+def _run(
+    case: Case, check: Check, counts: list[int], rounds: int, device: torch.device | None = None
+) -> Any:
     run = case.simulation(device or check.device, counts)
     for _ in range(rounds):
         run.run_round()
@@ -103,14 +111,22 @@ def precision(check: Check) -> None:
         ("linear", torch.nn.Linear(512, 512), torch.randn(64, 512)),
         ("convolution", torch.nn.Conv2d(64, 64, 3), torch.randn(8, 64, 16, 16)),
         ("lstm", torch.nn.LSTM(96, 670, batch_first=True), torch.randn(32, 20, 96)),
-        ("lstm, two layers", torch.nn.LSTM(200, 256, 2, batch_first=True), torch.randn(32, 20, 200)),
+        (
+            "lstm, two layers",
+            torch.nn.LSTM(200, 256, 2, batch_first=True),
+            torch.randn(32, 20, 200),
+        ),
     ):
         with check.finding("precision", name) as found, torch.no_grad():
             out = layer.to(check.device)(inputs.to(check.device))
             expected = layer.double().cpu()(inputs.double())
-            one, other = (value[0] if isinstance(value, tuple) else value for value in (out, expected))
+            one, other = (
+                value[0] if isinstance(value, tuple) else value for value in (out, expected)
+            )
             found["error"] = apart(one, other)
-            check.expect(found["error"] < ONE_PRODUCT, "fp32 is not float32 here: TF32 has about 3e-4")
+            check.expect(
+                found["error"] < ONE_PRODUCT, "fp32 is not float32 here: TF32 has about 3e-4"
+            )
 
 
 def sizes(check: Check) -> None:
@@ -135,6 +151,8 @@ def sizes(check: Check) -> None:
             eager = trained(plain, kind, clients, [2])[0]
             found["seconds_eager"] = check.since(started)
         found["captured"] = apart(deltas[2], eager)
-        found["to_cpu"] = apart(deltas[0], trained(kind.backend(counts, CPU), kind, clients, [0])[0])
+        found["to_cpu"] = apart(
+            deltas[0], trained(kind.backend(counts, CPU), kind, clients, [0])[0]
+        )
         check.expect(found["captured"] < CAPTURED, "captured steps differ from eager ones")
         check.expect(found["to_cpu"] < BETWEEN_DEVICES, "the CPU's numbers are others")

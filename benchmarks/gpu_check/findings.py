@@ -63,7 +63,9 @@ class Check:
             self.expect(False, f"capture {cuda_graph.usage()}")
         problem = "; ".join([problem] * bool(problem) + self._missed)
         passed = not problem
-        self.findings.append({"check": check, "name": name, "passed": passed, "problem": problem, **found})
+        self.findings.append(
+            {"check": check, "name": name, "passed": passed, "problem": problem, **found}
+        )
         numbers = "  ".join(f"{key} {shown(value)}" for key, value in found.items())
         took = time.perf_counter() - started
         mark, why = "ok  " if passed else "FAIL", f"  <- {problem}" * bool(problem)
@@ -132,4 +134,9 @@ def table(findings: list[Found]) -> str:
         numbers = [sum(found["passed"] is what for found in own) for what in (True, False, None)]
         lines.append(f"{check:<12} {numbers[0]:>6} {numbers[1]:>6} {numbers[2]:>11}")
     failed = [found for found in findings if found["passed"] is False]
-    return "\n".join([*lines, *(f"FAIL {found['check']}: {found['name']}: {found['problem']}" for found in failed)])
+    return "\n".join(
+        [
+            *lines,
+            *(f"FAIL {found['check']}: {found['name']}: {found['problem']}" for found in failed),
+        ]
+    )

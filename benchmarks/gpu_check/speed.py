@@ -81,7 +81,10 @@ def rows(check: Check) -> None:
         with check.finding("rows", workload.name) as found:
             draw = torch.Generator().manual_seed(0)
             n = workload.clients * workload.samples
-            inputs, labels = torch.rand(n, *workload.shape, generator=draw), torch.arange(n) % workload.classes
+            inputs, labels = (
+                torch.rand(n, *workload.shape, generator=draw),
+                torch.arange(n) % workload.classes,
+            )
             job = Job(workload, inputs, labels, check.device, Path())
             check.reset_peak()
             run = simulation(job, workload.precision)
@@ -118,13 +121,17 @@ def _together(check: Check, number: int, environment: dict[str, str]) -> float:
     seconds = "3" if check.large else "0.5"
     command = [sys.executable, "-m", "benchmarks.gpu_check.share", check.device.type, seconds]
     runs = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         for _ in range(number)
     ]
     impatient = threading.Timer(PATIENCE, lambda: [run.kill() for run in runs])
     impatient.start()
     try:
-        ready = [run.stdout.readline() for run in runs if run.stdout]  # all have captured their steps
+        ready = [
+            run.stdout.readline() for run in runs if run.stdout
+        ]  # all have captured their steps
         for run in runs if all(ready) else ():
             print("go", file=run.stdin, flush=True)
         rates = [run.communicate()[0] for run in runs] if all(ready) else []
@@ -150,15 +157,27 @@ def _mps() -> Iterator[dict[str, str]]:
     if shutil.which(DAEMON) is None:
         raise Unfit(f"{DAEMON} is not there")
     with tempfile.TemporaryDirectory() as folder:
-        places = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
+        places = {
+            "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe",
+            "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log",
+        }
         environment = os.environ | places
         for place in places.values():
             os.mkdir(place)
         started = subprocess.run([DAEMON, "-d"], env=environment, capture_output=True, text=True)
         if started.returncode:
-            raise Unfit(f"{DAEMON} does not start ({(started.stderr.splitlines() or ['no reason given'])[0]})")
+            raise Unfit(
+                f"{DAEMON} does not start ({(started.stderr.splitlines() or ['no reason given'])[0]})"
+            )
         time.sleep(1)
         try:
             yield environment
         finally:
-            subprocess.run([DAEMON], input="quit\n", env=environment, capture_output=True, text=True, timeout=60)
+            subprocess.run(
+                [DAEMON],
+                input="quit\n",
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )

@@ -18,15 +18,27 @@ QUICKEST = ("indexed", "pfl")  # the plain loop and the simulator that come near
 YARDSTICKS = ("gemm-mm", "gemm-onednn", "products")  # what the hardware does: see their modules
 PEERS = {
     REFERENCE: Peer(
-        "fairfl", cuda=True, every_precision=True, note="its CNN pools before ReLU, all others after: the same function"
+        "fairfl",
+        cuda=True,
+        every_precision=True,
+        note="its CNN pools before ReLU, all others after: the same function",
     ),
     "indexed": Peer(
-        "plain loop, indexed tensors", cuda=True, every_precision=True, note="torch.nn, autograd and torch.optim.SGD"
+        "plain loop, indexed tensors",
+        cuda=True,
+        every_precision=True,
+        note="torch.nn, autograd and torch.optim.SGD",
     ),
-    "dataloader": Peer("plain loop, DataLoader", cuda=True, note="the same with TensorDataset and DataLoader"),
-    "flgo": Peer("FLGo", "flgo", note="its MNIST benchmark as it comes: images are decoded in every round"),
+    "dataloader": Peer(
+        "plain loop, DataLoader", cuda=True, note="the same with TensorDataset and DataLoader"
+    ),
+    "flgo": Peer(
+        "FLGo", "flgo", note="its MNIST benchmark as it comes: images are decoded in every round"
+    ),
     "flgo-mem": Peer("FLGo, load_mode=mem", "flgo"),
-    "fedlab": Peer("FedLab", "fedlab", note="SyncServerHandler and SGDSerialClientTrainer in one process"),
+    "fedlab": Peer(
+        "FedLab", "fedlab", note="SyncServerHandler and SGDSerialClientTrainer in one process"
+    ),
     "pfl": Peer(
         "pfl-research (torch)",
         "pfl",
@@ -38,7 +50,12 @@ PEERS = {
         "flower",
         note="ServerApp's own loop, held at the start of each round; the client trains with the plain indexed loop",
     ),
-    "blazefl": Peer("BlazeFL", "blazefl", python="3.14", note="FedAvgBaseClientTrainer, one client after the other"),
+    "blazefl": Peer(
+        "BlazeFL",
+        "blazefl",
+        python="3.14",
+        note="FedAvgBaseClientTrainer, one client after the other",
+    ),
 }
 
 

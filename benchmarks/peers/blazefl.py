@@ -17,8 +17,12 @@ class Tensors:
     def __init__(self, job: Job) -> None:
         self.clients = [TensorDataset(*job.client(k)) for k in range(job.workload.clients)]
 
-    def get_dataloader(self, type_: str, cid: int, batch_size: int, generator: torch.Generator | None) -> DataLoader:
-        return DataLoader(self.clients[cid], batch_size=batch_size, shuffle=True, generator=generator)
+    def get_dataloader(
+        self, type_: str, cid: int, batch_size: int, generator: torch.Generator | None
+    ) -> DataLoader:
+        return DataLoader(
+            self.clients[cid], batch_size=batch_size, shuffle=True, generator=generator
+        )
 
 
 class Selector:
@@ -37,9 +41,20 @@ class BlazeFL(Competitor):
         super().__init__(job)
         self.versions = {"blazefl": importlib.metadata.version("blazefl")}
         w = job.workload
-        shared = {"model_selector": Selector(job), "model_name": w.model["name"], "dataset": Tensors(job)}
-        shared |= {"num_clients": w.clients, "device": "cpu", "batch_size": w.batch or w.samples, "seed": 0}
-        self.server = FedAvgBaseServerHandler(**shared, global_round=1_000_000, sample_ratio=w.per_round / w.clients)
+        shared = {
+            "model_selector": Selector(job),
+            "model_name": w.model["name"],
+            "dataset": Tensors(job),
+        }
+        shared |= {
+            "num_clients": w.clients,
+            "device": "cpu",
+            "batch_size": w.batch or w.samples,
+            "seed": 0,
+        }
+        self.server = FedAvgBaseServerHandler(
+            **shared, global_round=1_000_000, sample_ratio=w.per_round / w.clients
+        )
         self.trainer = FedAvgBaseClientTrainer(**shared, epochs=w.epochs, lr=w.learning_rate)
 
     def step(self) -> None:

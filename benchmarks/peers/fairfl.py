@@ -50,7 +50,9 @@ def simulation(job: Job, precision: str) -> Simulation:
 def after_one_round(job: Job, precision: str) -> Tensor:
     """The model after a round of two clients with eight samples each."""
     workload = job.workload.at(clients=2, per_round=2, samples=8, batch=None)
-    run = simulation(Job(workload, job.inputs[:16], job.labels[:16], job.device, job.source), precision)
+    run = simulation(
+        Job(workload, job.inputs[:16], job.labels[:16], job.device, job.source), precision
+    )
     run.run_round()
     return run.x.clone()
 
@@ -60,7 +62,9 @@ class Fairfl(Competitor):
         super().__init__(job)
         precision = job.workload.precision
         try:
-            if precision != "fp32" and torch.equal(after_one_round(job, "fp32"), after_one_round(job, precision)):
+            if precision != "fp32" and torch.equal(
+                after_one_round(job, "fp32"), after_one_round(job, precision)
+            ):
                 raise Unfit(f"{precision} changes nothing on this device")
             self.run = simulation(job, precision)
         except (FairflError, ValueError) as error:

@@ -21,7 +21,9 @@ class Tensors(FedDataset):
         data = (TensorDataset(*job.client(k)) for k in range(w.clients))
         self.loaders = [DataLoader(d, batch_size=w.batch or w.samples, shuffle=True) for d in data]
 
-    def get_dataloader(self, id: int, batch_size: int | None = None, type: str = "train") -> DataLoader:
+    def get_dataloader(
+        self, id: int, batch_size: int | None = None, type: str = "train"
+    ) -> DataLoader:
         return self.loaders[id]
 
 

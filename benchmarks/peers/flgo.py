@@ -41,7 +41,9 @@ class Flgo(Competitor):
         self.folder = tempfile.TemporaryDirectory()
         root = Path(self.folder.name)
         raw_files(job.source, root)
-        flgo.benchmark.data_root = str(root)  # before the benchmark is imported, which reads the files
+        flgo.benchmark.data_root = str(
+            root
+        )  # before the benchmark is imported, which reads the files
 
         class AsGiven(flgo.benchmark.partition.BasicPartitioner):
             def __call__(self, data: object) -> list[list[int]]:

@@ -26,7 +26,10 @@ from benchmarks.peers.indexed import Indexed
 from benchmarks.worker import Competitor, Gated, Job
 from benchmarks.workloads import Workload
 
-_WORKLOAD, _SOURCE = "BENCHMARK_WORKLOAD", "BENCHMARK_SOURCE"  # how the actor's process learns what to load
+_WORKLOAD, _SOURCE = (
+    "BENCHMARK_WORKLOAD",
+    "BENCHMARK_SOURCE",
+)  # how the actor's process learns what to load
 
 
 @functools.cache
@@ -60,7 +63,10 @@ class Flower(Gated):
 
         super().__init__(job)
         self.versions = {name: importlib.metadata.version(name) for name in ("flwr", "ray")}
-        os.environ[_WORKLOAD], os.environ[_SOURCE] = json.dumps(job.workload.plain()), str(job.source)
+        os.environ[_WORKLOAD], os.environ[_SOURCE] = (
+            json.dumps(job.workload.plain()),
+            str(job.source),
+        )
         w = job.workload
         self.model = models.build(w.model, w.shape, w.classes)
         self.arrays = ArrayRecord(self.model.state_dict())
@@ -70,7 +76,9 @@ class Flower(Gated):
         gate, w = self, self.job.workload
 
         class Held(FedAvg):
-            def configure_train(self, server_round: int, arrays: ArrayRecord, config: Any, grid: Grid) -> Any:
+            def configure_train(
+                self, server_round: int, arrays: ArrayRecord, config: Any, grid: Grid
+            ) -> Any:
                 gate.arrays = arrays
                 gate.turn()
                 return super().configure_train(server_round, arrays, config, grid)

@@ -27,7 +27,9 @@ class Gemm(Competitor):
             raise Unfit("no oneDNN on this device")
         dtype = torch.bfloat16 if job.workload.precision == "bf16" else torch.float32
         n = GEMM_SIDE[job.device.type]
-        self.a, self.b, self.c = (torch.randn(n, n, device=job.device, dtype=dtype) for _ in range(3))
+        self.a, self.b, self.c = (
+            torch.randn(n, n, device=job.device, dtype=dtype) for _ in range(3)
+        )
         self.by_onednn = by_onednn
 
     def step(self) -> None:

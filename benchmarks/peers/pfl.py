@@ -35,17 +35,26 @@ class Pfl(Gated):
         from pfl.hyperparam.base import NNTrainHyperParams
         from pfl.model.pytorch import PyTorchModel
 
-        asyncio.set_event_loop(asyncio.new_event_loop())  # the main thread has one, this thread has not
+        asyncio.set_event_loop(
+            asyncio.new_event_loop()
+        )  # the main thread has one, this thread has not
         job, w, forever = self.job, self.job.workload, 1_000_000
-        users = [Dataset([t.to(job.device) for t in job.client(k)], user_id=str(k)) for k in range(w.clients)]
+        users = [
+            Dataset([t.to(job.device) for t in job.client(k)], user_id=str(k))
+            for k in range(w.clients)
+        ]
         sampler = get_user_sampler("minimize_reuse", list(range(w.clients)))
         data = FederatedDataset(users.__getitem__, sampler)
         FederatedAveraging().run(
             NNAlgorithmParams(forever, forever, w.per_round, None),
             SimulatedBackend(data, data),
-            PyTorchModel(self.model, torch.optim.SGD, torch.optim.SGD(self.model.parameters(), lr=1.0)),
+            PyTorchModel(
+                self.model, torch.optim.SGD, torch.optim.SGD(self.model.parameters(), lr=1.0)
+            ),
             NNTrainHyperParams(
-                local_batch_size=w.batch, local_num_epochs=w.epochs, local_learning_rate=w.learning_rate
+                local_batch_size=w.batch,
+                local_num_epochs=w.epochs,
+                local_learning_rate=w.learning_rate,
             ),
             callbacks=[_hold(self)],
             send_metrics_to_platform=False,
@@ -79,7 +88,9 @@ def _hold(gate: Gated) -> Any:
             gate.turn()
             return Metrics()
 
-        def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> Any:
+        def after_central_iteration(
+            self, aggregate_metrics: Any, model: Any, *, central_iteration: int
+        ) -> Any:
             gate.turn()
             return False, Metrics()
 

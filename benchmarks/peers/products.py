@@ -64,7 +64,12 @@ class Form:
 
 def forms(models: int, by_onednn: bool) -> Iterator[Form]:
     groups = [g for g in range(2, models + 1) if models % g == 0]
-    kinds = [("mm", 1), ("addmm", 1), *itertools.product(("bmm", "baddbmm"), groups), *[("onednn", 1)] * by_onednn]
+    kinds = [
+        ("mm", 1),
+        ("addmm", 1),
+        *itertools.product(("bmm", "baddbmm"), groups),
+        *[("onednn", 1)] * by_onednn,
+    ]
     layouts = list(itertools.product((False, True), repeat=2))
     for (kind, group), flipped, transposed in itertools.product(kinds, layouts, (False, True)):
         yield Form(kind, group, flipped, transposed)
@@ -73,8 +78,21 @@ def forms(models: int, by_onednn: bool) -> Iterator[Form]:
 class Operands:
     """The operands of a product of a layer, for `models` models and batches of these sizes, in either layout."""
 
-    def __init__(self, product: Product, layer: tuple[int, int], models: int, batches: list[int], like: Tensor) -> None:
-        self.product, self.layer, self.models, self.batches, self.like = product, layer, models, batches, like
+    def __init__(
+        self,
+        product: Product,
+        layer: tuple[int, int],
+        models: int,
+        batches: list[int],
+        like: Tensor,
+    ) -> None:
+        self.product, self.layer, self.models, self.batches, self.like = (
+            product,
+            layer,
+            models,
+            batches,
+            like,
+        )
         self.kept: dict[tuple[int, int, bool], Tensor] = {}
 
     def of(self, side: int, place: int, flipped: bool) -> Tensor:
@@ -84,7 +102,9 @@ class Operands:
         if key not in self.kept:
             rows, inner, columns = self.product.sizes(n, *self.layer)
             shape = [(rows, inner), (inner, columns)][side]
-            made = self.like.new_empty(self.models, *(shape[::-1] if flipped else shape)).uniform_(-1, 1)
+            made = self.like.new_empty(self.models, *(shape[::-1] if flipped else shape)).uniform_(
+                -1, 1
+            )
             self.kept[key] = made.mT if flipped else made
         return self.kept[key]
 
@@ -104,7 +124,9 @@ class Repeated:
                     left, right = right.mT, left.mT
                 if n not in sums:
                     sums[n] = left.new_zeros(operands.models, left.shape[1], right.shape[2])
-                own = first if form.kind in ("addmm", "baddbmm") else 0  # results that are not kept share a place
+                own = (
+                    first if form.kind in ("addmm", "baddbmm") else 0
+                )  # results that are not kept share a place
                 out = sums[n][own : own + form.group]
                 single = form.kind in ("mm", "addmm", "onednn")
                 self.calls.append((left[0], right[0], out[0]) if single else (left, right, out))
@@ -161,7 +183,9 @@ class Products(Competitor):
         w = job.workload
         if w.model["name"] == "cnn":
             raise Unfit("convolutions are no matrix products")
-        like = torch.empty(0, device=job.device, dtype=torch.bfloat16 if w.precision == "bf16" else torch.float32)
+        like = torch.empty(
+            0, device=job.device, dtype=torch.bfloat16 if w.precision == "bf16" else torch.float32
+        )
         self.chosen: list[Repeated] = []
         self.versions = {}
         for place, layer in enumerate(w.layers):

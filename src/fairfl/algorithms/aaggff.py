@@ -54,13 +54,21 @@ CDFS = {
 
 
 class Config(Strict):
-    cdf: Literal["weibull", "exponential", "frechet", "normal", "gumbel", "logistic", "normal_official_code"] = Field(
+    cdf: Literal[
+        "weibull", "exponential", "frechet", "normal", "gumbel", "logistic", "normal_official_code"
+    ] = Field(
         "normal", description="distribution of losses over their mean; what FedEBA+ used is normal"
     )
-    variant: Literal["auto", "S", "D"] = Field("auto", description="auto: S if everybody takes part in every round")
+    variant: Literal["auto", "S", "D"] = Field(
+        "auto", description="auto: S if everybody takes part in every round"
+    )
     form: Literal["code", "centred"] = Field("code", description="quadratic term of variant S")
-    response: Literal["doubly_robust", "official_code"] = Field("doubly_robust", description="rt_k of variant D")
-    start: Literal["uniform", "official_code"] = Field("uniform", description="first p_k: 1/K, or m/K")
+    response: Literal["doubly_robust", "official_code"] = Field(
+        "doubly_robust", description="rt_k of variant D"
+    )
+    start: Literal["uniform", "official_code"] = Field(
+        "uniform", description="first p_k: 1/K, or m/K"
+    )
 
 
 def responses(F: Tensor, config: Config) -> Tensor:
@@ -81,7 +89,13 @@ def newton_step(state: State, cdf: Tensor, form: str) -> State:
         linear, quadratic = G, (a + a * b) * identity + b * H
     else:  # sum_s <g_s, p - p_s>^2 = p' H p - 2 <Hp, p> + a constant
         linear, quadratic = G - b * Hp, a * identity + b * H
-    return {**state, "p": min_quadratic(linear, quadratic, begin=p / p.sum()), "G": G, "H": H, "Hp": Hp}
+    return {
+        **state,
+        "p": min_quadratic(linear, quadratic, begin=p / p.sum()),
+        "G": G,
+        "H": H,
+        "Hp": Hp,
+    }
 
 
 def leader_step(state: State, cdf: Tensor, S: Tensor, t: int, response: str) -> State:
@@ -108,10 +122,16 @@ class AAggFF(Algorithm[Config]):
         K = federation.clients
         m = federation.clients_per_round or K
         if self.config.variant == "S" and m < K:
-            raise OptionError(f"aaggff: variant: S is for rounds of all {K} clients, here {m} take part; use D or auto")
+            raise OptionError(
+                f"aaggff: variant: S is for rounds of all {K} clients, here {m} take part; use D or auto"
+            )
         ones = torch.ones_like(federation.samples)
         C = ones.new_tensor(m / K)
-        state = {"p": ones / K if self.config.start == "uniform" else ones * C, "G": 0 * ones, "C": C}
+        state = {
+            "p": ones / K if self.config.start == "uniform" else ones * C,
+            "G": 0 * ones,
+            "C": C,
+        }
         if self.config.variant == "S" or (self.config.variant == "auto" and m == K):
             state |= {"H": ones.new_zeros(K, K), "Hp": 0 * ones}
         return state
@@ -120,7 +140,9 @@ class AAggFF(Algorithm[Config]):
         S, K = reports.clients, len(state["p"])
         cdf = responses(reports.loss_received, self.config)
         if "H" in state:
-            of_all = cdf.mean().expand(K).index_copy(0, S, cdf)  # lost reports have the mean response
+            of_all = (
+                cdf.mean().expand(K).index_copy(0, S, cdf)
+            )  # lost reports have the mean response
             state = newton_step(state, of_all, self.config.form)
         else:
             state = leader_step(state, cdf, S, reports.round + 1, self.config.response)

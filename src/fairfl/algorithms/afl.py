@@ -23,7 +23,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Federation, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared.simplex import project_on_simplex
 from fairfl.experiments.base import Strict
 
@@ -69,4 +76,6 @@ class AFL(Algorithm[Config]):
         return Aggregate(weights=torch.where(s < 1e-12, reports.shares(), lam / s)), state
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
-        return EvaluationModels((mean_iterate(state, x) if self.config.report == "average" else x).unsqueeze(0))
+        return EvaluationModels(
+            (mean_iterate(state, x) if self.config.report == "average" else x).unsqueeze(0)
+        )

@@ -43,12 +43,20 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    gamma: float = Field(gt=0, alias="Gamma", description="length of every u_k; the paper has one for each data set")
+    gamma: float = Field(
+        gt=0, alias="Gamma", description="length of every u_k; the paper has one for each data set"
+    )
     beta: float = Field(1.0, gt=0, description="altruism: large beta gives everybody all of U")
     a: float = Field(0.95, ge=0, lt=1, description="weight of the past in the importances r_k")
-    floor: float = Field(1e-3, gt=0, lt=1, description="smallest importance before they are divided by their sum")
-    top_up: bool = Field(False, description="a client keeps its own update: the reward is added to y_k, not to w_k")
-    official_topk: bool = Field(False, description="never reward the smallest entry of a tensor, as the released code")
+    floor: float = Field(
+        1e-3, gt=0, lt=1, description="smallest importance before they are divided by their sum"
+    )
+    top_up: bool = Field(
+        False, description="a client keeps its own update: the reward is added to y_k, not to w_k"
+    )
+    official_topk: bool = Field(
+        False, description="never reward the smallest entry of a tensor, as the released code"
+    )
 
 
 def contributions(Q: Tensor, r: Tensor) -> Tensor:

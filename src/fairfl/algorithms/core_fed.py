@@ -23,7 +23,11 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    M: float = Field(5.0, gt=0, description="loss at which the utility of a client is 0, nats; 5 is for 10 classes")
+    M: float = Field(
+        5.0,
+        gt=0,
+        description="loss at which the utility of a client is 0, nats; 5 is for 10 classes",
+    )
     epsilon: float = Field(0.2, gt=0, description="smallest utility that counts, nats")
     weighting: Literal["uniform", "size"] = Field("uniform", description="f_k: 1, or n_k")
 

@@ -33,8 +33,12 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    lam: float = Field(1.0, ge=0, alias="lambda", description="pull of v_k towards x; 0 is local training")
-    report: Literal["personal", "global"] = Field(description="models that clients are evaluated with")
+    lam: float = Field(
+        1.0, ge=0, alias="lambda", description="pull of v_k towards x; 0 is local training"
+    )
+    report: Literal["personal", "global"] = Field(
+        description="models that clients are evaluated with"
+    )
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 
@@ -47,7 +51,11 @@ class Ditto(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """v [K, P + B], if these are evaluated."""
-        return {"v": federation.x.repeat(federation.clients, 1)} if self.config.report == "personal" else {}
+        return (
+            {"v": federation.x.repeat(federation.clients, 1)}
+            if self.config.report == "personal"
+            else {}
+        )
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         """Raises OptionError if the pull alone makes v_k diverge."""
@@ -66,4 +74,8 @@ class Ditto(Algorithm[Config]):
         return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
 
     def evaluation_models(self, state: State, x: torch.Tensor) -> EvaluationModels:
-        return EvaluationModels(state["v"]) if self.config.report == "personal" else super().evaluation_models(state, x)
+        return (
+            EvaluationModels(state["v"])
+            if self.config.report == "personal"
+            else super().evaluation_models(state, x)
+        )

@@ -22,7 +22,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 
 
@@ -33,13 +41,19 @@ class Config(Strict):
         "l2", description="||w|| = 1; ||w|| = sqrt(K), so that lambda = 0 is FedAvg; as computed"
     )
     lag: Literal[0, 1] = Field(1, description="0: weights from the gaps of the same round")
-    where: Literal["client_lr", "server"] = Field("client_lr", description="w_k scales steps or updates")
+    where: Literal["client_lr", "server"] = Field(
+        "client_lr", description="w_k scales steps or updates"
+    )
 
 
 def gap_weights(r: Tensor, config: Config) -> Tensor:
     """Line 8 and the normalisation of section 3.2: gaps r [K] in nats -> weights w [K]."""
     K = r.numel()
-    w = torch.ones_like(r) if K == 1 else 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
+    w = (
+        torch.ones_like(r)
+        if K == 1
+        else 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
+    )
     length = w.norm()
     if config.norm == "none" or length < 1e-12:
         return w
@@ -65,7 +79,11 @@ class Eagle(Algorithm[Config]):
         return gap_weights(known_gaps(state["r"]), self.config)[received.clients]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        return Plan(lr_scale=self._weights(state, received)) if self.config.where == "client_lr" else Plan()
+        return (
+            Plan(lr_scale=self._weights(state, received))
+            if self.config.where == "client_lr"
+            else Plan()
+        )
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         uniform = torch.ones_like(reports.samples) / len(reports.clients)

@@ -47,7 +47,9 @@ class HardCluster(Algorithm[Config]):
         pi, wanted = federation.memberships, (federation.clients, self.config.M)
         if pi is None or pi.shape != wanted:
             given = "there are none" if pi is None else f"they are {list(pi.shape)}"
-            raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {given}")
+            raise FairflError(
+                f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {given}"
+            )
         return {"z": pi.argmax(dim=1)}
 
     def configure_clients(self, state: State, received: Received) -> Plan:

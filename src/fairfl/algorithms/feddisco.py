@@ -27,7 +27,8 @@ class Config(Strict):
     b: float = Field(0.1, ge=0, description="added to all weights before they are cut off at 0")
     metric: Literal["kl", "l1", "l2", "cosine"] = "kl"
     target: Literal["uniform", "pooled"] = Field(
-        "uniform", description="u: all classes alike (public code), or the training samples of all clients together"
+        "uniform",
+        description="u: all classes alike (public code), or the training samples of all clients together",
     )
 
 
@@ -35,7 +36,9 @@ def discrepancies(counts: Tensor, u: Tensor, metric: str) -> Tensor:
     """d [K] of the class counts [K, C] from the shares u [C]; kl in nats, not yet divided."""
     q = counts / counts.sum(1, keepdim=True).clamp(min=1)
     if metric == "kl":
-        return (torch.xlogy(q, q) - torch.xlogy(q, u)).sum(1).clamp(min=0)  # below 0 by rounding only
+        return (
+            (torch.xlogy(q, q) - torch.xlogy(q, u)).sum(1).clamp(min=0)
+        )  # below 0 by rounding only
     if metric == "cosine":
         return 1 - q @ u / (q.norm(dim=1) * u.norm()).clamp(min=1e-300)
     return (q - u).norm(p=int(metric[1]), dim=1)

@@ -17,7 +17,15 @@ stays only where sum_k grad F_k(x) = 0. As alpha -> 0 clients train as in FedAvg
 
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
 

@@ -30,10 +30,16 @@ from fairfl.experiments.base import Strict
 
 class Config(Strict):
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    weight_loss: Literal["after", "before"] = Field("after", description="training loss at x_k, or at x")
+    weight_loss: Literal["after", "before"] = Field(
+        "after", description="training loss at x_k, or at x"
+    )
     prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
-    kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
+    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
+        "constant", description="eq. (188)"
+    )
+    kappa: float = Field(
+        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
+    )
 
 
 class FedEBA(Algorithm[Config]):
@@ -44,4 +50,6 @@ class FedEBA(Algorithm[Config]):
         return (entropy.LOSS[self.config.weight_loss],)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        return Aggregate(entropy.weights(entropy.losses(reports, self.config), reports, self.config)), state
+        return Aggregate(
+            entropy.weights(entropy.losses(reports, self.config), reports, self.config)
+        ), state

@@ -40,40 +40,73 @@ from typing import Literal
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    alpha: float = Field(0.5, ge=0, le=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
+    alpha: float = Field(
+        0.5, ge=0, le=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA"
+    )
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never")
-    aggregation: Literal["entropy", "uniform"] = Field("entropy", description="w_k of eq. (4), or q_k (table 15)")
+    theta: float = Field(
+        0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never"
+    )
+    aggregation: Literal["entropy", "uniform"] = Field(
+        "entropy", description="w_k of eq. (4), or q_k (table 15)"
+    )
     gradient: Literal["batch", "full", "local_epoch"] = Field(
-        "batch", description="g_k over the first batch, or all samples, or the mean of the steps of a plain local pass"
+        "batch",
+        description="g_k over the first batch, or all samples, or the mean of the steps of a plain local pass",
     )
     fair_weights: Literal["uniform", "before", "after"] = Field(
-        "before", description="w~_k: q_k, or from training losses at x, or (local_epoch) after the plain pass"
+        "before",
+        description="w~_k: q_k, or from training losses at x, or (local_epoch) after the plain pass",
     )
-    tau_fair: float | None = Field(None, ge=1e-6, description="temperature of w~_k, nats; none: tau")
+    tau_fair: float | None = Field(
+        None, ge=1e-6, description="temperature of w~_k, nats; none: tau"
+    )
     rescale_model_alignment: bool = Field(
-        False, description="eq. (9) times the local steps J_k: D_a is one step long, D_k is J_k steps"
+        False,
+        description="eq. (9) times the local steps J_k: D_a is one step long, D_k is J_k steps",
     )
-    weight_loss: Literal["after", "before"] = Field("after", description="training loss at x_k, or at x, in w_k")
+    weight_loss: Literal["after", "before"] = Field(
+        "after", description="training loss at x_k, or at x, in w_k"
+    )
     prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
-    kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
+    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
+        "constant", description="eq. (188)"
+    )
+    kappa: float = Field(
+        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
+    )
 
     @model_validator(mode="after")
     def _the_plain_pass_makes_the_loss(self) -> "Config":
         if self.fair_weights == "after" and self.gradient != "local_epoch":
-            raise ValueError(f"fair_weights: after needs gradient: local_epoch, not {self.gradient}")
+            raise ValueError(
+                f"fair_weights: after needs gradient: local_epoch, not {self.gradient}"
+            )
         return self
 
 
 class FedEBAPlus(Algorithm[Config]):
-    measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full", "gradient_local_epoch")
+    measurements = (
+        "loss_received",
+        "loss_after",
+        "gradient_batch",
+        "gradient_full",
+        "gradient_local_epoch",
+    )
     measures_objective = True
 
     def __init__(self, config: Config) -> None:
@@ -110,7 +143,11 @@ class FedEBAPlus(Algorithm[Config]):
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         if received.exchange == 1:  # the aligned pass, if the plain one has left a direction
-            return Plan(mix=self.config.alpha, direction=state["g_b"]) if "g_b" in state else Plan(epochs=0)
+            return (
+                Plan(mix=self.config.alpha, direction=state["g_b"])
+                if "g_b" in state
+                else Plan(epochs=0)
+            )
         if self.two_passes or not self._is_unfair(received):
             return Plan()
         g_b = self._fair_gradient(received, received.gradient, received.loss_received)
@@ -122,7 +159,9 @@ class FedEBAPlus(Algorithm[Config]):
             return Aggregate(), state  # models were aligned in the first pass
         w = q
         if self.config.aggregation == "entropy":
-            w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)  # eq. (4)
+            w = entropy.weights(
+                entropy.losses(reports, self.config), reports, self.config
+            )  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
         aligned = state["aligned"]
@@ -133,7 +172,11 @@ class FedEBAPlus(Algorithm[Config]):
             if g is None:  # nor noisy ones
                 g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
             if self._is_unfair(reports):
-                A = reports.loss_after if self.config.fair_weights == "after" else reports.loss_received
+                A = (
+                    reports.loss_after
+                    if self.config.fair_weights == "after"
+                    else reports.loss_received
+                )
                 return Aggregate(), {"aligned": aligned, "g_b": self._fair_gradient(reports, g, A)}
         steps = J if self.config.rescale_model_alignment or self.two_passes else 1
         D_a = reports.learning_rate * entropy.weighted(q * steps, g)  # eq. (9)

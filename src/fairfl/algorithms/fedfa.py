@@ -22,13 +22,23 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
     alpha: float = Field(0.5, ge=0, le=1, description="share of accuracy in the weights")
-    beta: float = Field(0.5, ge=0, le=1, description="share of participation in the weights, 1 - alpha")
+    beta: float = Field(
+        0.5, ge=0, le=1, description="share of participation in the weights, 1 - alpha"
+    )
     gamma_s: float = Field(0.5, ge=0, le=1, description="server momentum")
     gamma_c: float = Field(0.9, ge=0, lt=1, description="client momentum")
     acc_of: Literal["local", "global"] = Field(
@@ -37,12 +47,16 @@ class Config(Strict):
     weighting: Literal["information", "uniform"] = Field(
         "information", description="w_k as above, or 1/m as the released code without options"
     )
-    sign: Literal[-1, 1] = Field(-1, description="server momentum subtracted (released code) or added (paper)")
+    sign: Literal[-1, 1] = Field(
+        -1, description="server momentum subtracted (released code) or added (paper)"
+    )
 
     @model_validator(mode="after")
     def _shares(self) -> "Config":
         if not isclose(self.alpha + self.beta, 1, abs_tol=1e-9):
-            raise ValueError(f"alpha {self.alpha} and beta {self.beta} must sum to 1, e.g. beta {1 - self.alpha:g}")
+            raise ValueError(
+                f"alpha {self.alpha} and beta {self.beta} must sum to 1, e.g. beta {1 - self.alpha:g}"
+            )
         return self
 
 
@@ -74,7 +88,10 @@ class FedFa(Algorithm[Config]):
     def init_state(self, federation: Federation) -> State:
         """v [P], and in how many rounds each client took part, [K]."""
         P = federation.parameters
-        return {"momentum": torch.zeros_like(federation.x[:P]), "rounds": torch.zeros_like(federation.samples)}
+        return {
+            "momentum": torch.zeros_like(federation.x[:P]),
+            "rounds": torch.zeros_like(federation.samples),
+        }
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(momentum=self.config.gamma_c)

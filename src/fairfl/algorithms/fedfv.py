@@ -34,10 +34,17 @@ ZERO = 1e-24  # ||g||^2 up to which a vector has no direction
 
 
 class Config(Strict):
-    alpha: float = Field(0.1, ge=0, le=1, description="share of clients, of largest loss, that keep their update")
-    tau: int = Field(1, ge=0, description="rounds for which absent clients are remembered; 0: internal conflicts only")
+    alpha: float = Field(
+        0.1, ge=0, le=1, description="share of clients, of largest loss, that keep their update"
+    )
+    tau: int = Field(
+        1,
+        ge=0,
+        description="rounds for which absent clients are remembered; 0: internal conflicts only",
+    )
     order: Literal["loss", "random", "reverse"] = Field(
-        "loss", description="projection order PO: ascending loss, shuffled in every round, descending loss (table 4)"
+        "loss",
+        description="projection order PO: ascending loss, shuffled in every round, descending loss (table 4)",
     )
 
 
@@ -112,7 +119,9 @@ class FedFV(Algorithm[Config]):
         g = Span(gram(reports.delta, *absent))  # g_1, ..., g_m of the round, then those of each age
         PO = projection_order(reports, self.config.order)
         h = mitigate_internal_conflicts(g.first(m), PO, kept(PO, self.config.alpha))
-        G = mitigate_external_conflicts(g.extend(h.mean(0)), g, [positions.tolist() for positions in ages])
+        G = mitigate_external_conflicts(
+            g.extend(h.mean(0)), g, [positions.tolist() for positions in ages]
+        )
         G = rescale(G, g, m).to(reports.delta.device)
 
         along_absent = G[m:].to(reports.delta.dtype) @ torch.cat(absent) if G[m:].any() else None

@@ -27,20 +27,36 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    gamma: float = Field(7.0, gt=0, description="mass of the Beta process; more means more global neurons")
-    sigma2: float = Field(1.0, gt=0, description="variance of clients' neurons around the global one")
+    gamma: float = Field(
+        7.0, gt=0, description="mass of the Beta process; more means more global neurons"
+    )
+    sigma2: float = Field(
+        1.0, gt=0, description="variance of clients' neurons around the global one"
+    )
     sigma0: float = Field(1.0, gt=0, description="prior variance of a global neuron")
     sweeps: int = Field(5, ge=0, description="times that every client is matched again")
-    retrain_epochs: int = Field(10, ge=0, description="local epochs after each matched layer; FOCUS's local_epochs")
+    retrain_epochs: int = Field(
+        10, ge=0, description="local epochs after each matched layer; FOCUS's local_epochs"
+    )
     momentum: float = Field(0.0, ge=0, lt=1, description="of local SGD; 0.9 in the public code")
-    max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
+    max_width: int = Field(
+        700, gt=0, description="global neurons of a layer at most; the public code stops at 700"
+    )
 
 
 def match_layer(
@@ -48,14 +64,21 @@ def match_layer(
 ) -> tuple[Tensor, Tensor]:
     """Nets [m, P] with the global neurons as layer c + 1, and those that its neurons became, [m, width]."""
     nets = nets.clone()
-    (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[c : c + 2]  # views: to write to them changes nets
-    rows = torch.cat([weight[:, :width], bias[:, :width, None]], dim=2).double().cpu().numpy()  # [m, width, in + 1]
+    (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[
+        c : c + 2
+    ]  # views: to write to them changes nets
+    rows = (
+        torch.cat([weight[:, :width], bias[:, :width, None]], dim=2).double().cpu().numpy()
+    )  # [m, width, in + 1]
     mu = np.zeros(rows.shape[2])
     mu[-1] = wide_mlp.BIAS
     s = np.full((len(rows), rows.shape[2]), 1 / config.sigma2)
     prior = Prior(mu, config.sigma0, config.gamma, config.max_width)
     assignments, merged = match(rows, s, prior, config.sweeps, draw)
-    layer, neurons = torch.from_numpy(merged).to(nets), torch.from_numpy(np.stack(assignments)).to(nets.device)
+    layer, neurons = (
+        torch.from_numpy(merged).to(nets),
+        torch.from_numpy(np.stack(assignments)).to(nets.device),
+    )
     weight[:, : len(layer)], bias[:, : len(layer)] = layer[:, :-1], layer[:, -1]
     weight_above.copy_(wide_mlp.move_inputs(weight_above, neurons))
     return nets, neurons
@@ -68,7 +91,9 @@ def average_outputs(nets: Tensor, labels: Tensor, wide: list[int]) -> Tensor:
     """
     model = nets[0].clone()
     shares = wide_mlp.class_shares(labels, otherwise=1 / len(nets))
-    for average, parts in zip(wide_mlp.layers(model, wide)[-1], wide_mlp.layers(nets, wide)[-1], strict=True):
+    for average, parts in zip(
+        wide_mlp.layers(model, wide)[-1], wide_mlp.layers(nets, wide)[-1], strict=True
+    ):
         average.copy_(torch.einsum("kd,kd...->d...", shares, parts.double()))
     return model
 
@@ -100,14 +125,21 @@ class FedMA(Algorithm[Config]):
             "narrow": torch.tensor(narrow),
         }
         for c, width in enumerate(narrow[1:-1]):
-            state[f"neurons_{c}"] = torch.arange(width, device=first.device).repeat(federation.clients, 1)
+            state[f"neurons_{c}"] = torch.arange(width, device=first.device).repeat(
+                federation.clients, 1
+            )
         return state
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         c, S, momentum = received.exchange, received.clients, self.config.momentum
         if c == 0:
             return Plan(start=state["first"][S], momentum=momentum)
-        return Plan(start=state["nets"][S], frozen=2 * c, epochs=self.config.retrain_epochs, momentum=momentum)
+        return Plan(
+            start=state["nets"][S],
+            frozen=2 * c,
+            epochs=self.config.retrain_epochs,
+            momentum=momentum,
+        )
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         c, wide, narrow = reports.exchange, state["wide"].tolist(), state["narrow"].tolist()
@@ -122,7 +154,9 @@ class FedMA(Algorithm[Config]):
             draw = np.random.default_rng(reports.seed)
             nets, neurons = match_layer(nets, c, wide, narrow[c + 1], self.config, draw)
             changed = {"nets": nets, f"neurons_{c}": neurons}
-            return Aggregate(), state | {name: state[name].index_copy(0, S, new) for name, new in changed.items()}
+            return Aggregate(), state | {
+                name: state[name].index_copy(0, S, new) for name, new in changed.items()
+            }
         model = average_outputs(nets, state["labels"][S], wide)
         first = wide_mlp.extract(model, [state[f"neurons_{c}"][S] for c in range(H)], wide, narrow)
         return Aggregate(model=model), {**state, "first": state["first"].index_copy(0, S, first)}

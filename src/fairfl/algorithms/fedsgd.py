@@ -15,7 +15,9 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    gradient: Literal["full", "batch"] = Field("full", description="g_k over all samples, or the first batch")
+    gradient: Literal["full", "batch"] = Field(
+        "full", description="g_k over all samples, or the first batch"
+    )
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 

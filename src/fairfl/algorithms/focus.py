@@ -23,13 +23,22 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Federation, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
     M: int = Field(ge=1, description="number of cluster models; 1 is FedAvg")
-    weighting: Literal["uniform", "size"] = Field("uniform", description="server weights pi_kc (eq. 6), or n_k pi_kc")
+    weighting: Literal["uniform", "size"] = Field(
+        "uniform", description="server weights pi_kc (eq. 6), or n_k pi_kc"
+    )
 
 
 def memberships(logpi: Tensor, F: Tensor) -> Tensor:
@@ -53,7 +62,11 @@ class Focus(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """log pi, [K, M]."""
-        return {"logpi": federation.samples.new_full((federation.clients, self.config.M), -log(self.config.M))}
+        return {
+            "logpi": federation.samples.new_full(
+                (federation.clients, self.config.M), -log(self.config.M)
+            )
+        }
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         logpi = memberships(state["logpi"][reports.clients], reports.loss_received)

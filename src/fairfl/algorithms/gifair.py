@@ -23,16 +23,30 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 
 SHARE = 0.1
 
 
 class Config(Strict):
-    bound_share: float = Field(SHARE, ge=0, le=1, description="c: lambda as a share of lambda_max; 0 is FedAvg")
-    lam: float | None = Field(None, ge=0, alias="lambda", description="weight of the rank term, instead of bound_share")
-    mode: Literal["server", "client"] = Field("server", description="r_k acts on weights or on local rates")
+    bound_share: float = Field(
+        SHARE, ge=0, le=1, description="c: lambda as a share of lambda_max; 0 is FedAvg"
+    )
+    lam: float | None = Field(
+        None, ge=0, alias="lambda", description="weight of the rank term, instead of bound_share"
+    )
+    mode: Literal["server", "client"] = Field(
+        "server", description="r_k acts on weights or on local rates"
+    )
 
     @model_validator(mode="after")
     def one_lambda(self) -> "Config":

@@ -81,8 +81,12 @@ class Selection:
     order: Tensor  # [K] int64, ids in a random order, the same for all algorithms of the setting and seed
     clients_per_round: int  # m
     samples: Tensor  # [K] float64, training samples n_k
-    losses: Callable[[Tensor], Tensor]  # ids [d] -> F_k(x), [d] float64, nats; [M, d] if there are several x
-    generator: Callable[..., torch.Generator]  # ("purpose", ...) -> a CPU generator of its own in this round
+    losses: Callable[
+        [Tensor], Tensor
+    ]  # ids [d] -> F_k(x), [d] float64, nats; [M, d] if there are several x
+    generator: Callable[
+        ..., torch.Generator
+    ]  # ("purpose", ...) -> a CPU generator of its own in this round
     round: int = 0  # t, from 0
 
 
@@ -93,7 +97,9 @@ class Received:
     clients: Tensor  # [m] int64, ids
     samples: Tensor  # [m] float64, training samples n_k
     learning_rate: float
-    x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P + B], [M, P + B] if there are several
+    x: Tensor = field(
+        default_factory=lambda: torch.empty(0)
+    )  # [P + B], [M, P + B] if there are several
     round: int = 0  # t, from 0
     exchange: int = 0  # of the round, from 0
     seed: int = 0  # of the server's own draws in this exchange
@@ -116,9 +122,13 @@ class Received:
 class Reports(Received):
     """What the clients send back. The state may keep these tensors: every exchange makes new ones."""
 
-    delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
+    delta: Tensor = field(
+        default_factory=lambda: torch.empty(0)
+    )  # [m, P], D_k; [models, m, P] if there are several
     start: Tensor = NOT_MEASURED  # [m, P + B] or [models, m, P + B], where training began
-    buffers: Tensor | None = None  # [m, B] or [models, m, B], of the trained models; None: they have none
+    buffers: Tensor | None = (
+        None  # [m, B] or [models, m, B], of the trained models; None: they have none
+    )
     loss_after: Tensor = NOT_MEASURED
     accuracy_after: Tensor = NOT_MEASURED
     correct_after: Tensor = NOT_MEASURED  # [m, n_max] int8
@@ -130,7 +140,9 @@ class Reports(Received):
         """The trained models, [m, P + B] or [models, m, P + B]."""
         if self.buffers is None:
             return self.start - self.delta
-        return torch.cat([self.start[..., : self.delta.shape[-1]] - self.delta, self.buffers], dim=-1)
+        return torch.cat(
+            [self.start[..., : self.delta.shape[-1]] - self.delta, self.buffers], dim=-1
+        )
 
 
 @dataclass(frozen=True)

@@ -46,14 +46,22 @@ from fairfl.runtime.errors import OptionError
 
 class Config(Strict):
     p: Literal[1, 2] = Field(2, description="norm of P th_k - omega: 2 is squared, 1 is robust")
-    lam: float = Field(15.0, ge=0, alias="lambda", description="pull of P th_k towards omega; 0 is local training")
+    lam: float = Field(
+        15.0, ge=0, alias="lambda", description="pull of P th_k towards omega; 0 is local training"
+    )
     d_sub: int = Field(10, ge=1, description="length of omega")
     eta_o: float = Field(0.1, gt=0, description="rate of o_k")
     b: float = Field(1.0, gt=0, le=1, description="share of the clients in the next omega")
-    repeats: int = Field(1, ge=1, description="R, local training and step of o_k in a round; 5 in the public code")
-    epochs: int | None = Field(None, ge=1, description="local epochs of each of them; null: the setting's")
+    repeats: int = Field(
+        1, ge=1, description="R, local training and step of o_k in a round; 5 in the public code"
+    )
+    epochs: int | None = Field(
+        None, ge=1, description="local epochs of each of them; null: the setting's"
+    )
     orthogonalize: bool = Field(False, description="rows of P orthogonal to each other")
-    weighting: Literal["uniform", "size"] = Field("uniform", description="mean of the o_k: all alike, or by samples")
+    weighting: Literal["uniform", "size"] = Field(
+        "uniform", description="mean of the o_k: all alike, or by samples"
+    )
     start: Literal["own", "same"] = Field(
         "own",
         description="first th_k: numbers shuffled for each client, or the first model (use it for pretrained ones)",
@@ -106,7 +114,9 @@ class LpProj(Algorithm[Config]):
             "th": shuffled_models(federation) if self.config.start == "own" else x.repeat(K, 1),
             "o": x.new_zeros(K, d_sub),
             "omega": x.new_zeros(d_sub),
-            "P": random_projection(federation.seed, d_sub, parameters, self.config.orthogonalize).to(x),
+            "P": random_projection(
+                federation.seed, d_sub, parameters, self.config.orthogonalize
+            ).to(x),
         }
 
     def _anchors(self, state: State, received: Received) -> Tensor:
@@ -127,7 +137,9 @@ class LpProj(Algorithm[Config]):
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S, th, P, b = reports.clients, reports.trained, state["P"], self.config.b
         o = self._anchors(state, reports)
-        o_S = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
+        o_S = o[S] - self.config.eta_o * self.config.lam * r(
+            o[S] - th[:, : P.shape[1]] @ P.T, self.config.p
+        )
         state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, o_S)}
         if reports.exchange == self.config.repeats - 1:
             mean = reports.shares(self.config.weighting).to(o_S.dtype) @ o_S

@@ -45,11 +45,19 @@ Array = NDArray[np.float64]
 
 
 class Config(Strict):
-    sigma2: float = Field(1.0, gt=0, description="variance of clients' neurons around the global one")
+    sigma2: float = Field(
+        1.0, gt=0, description="variance of clients' neurons around the global one"
+    )
     sigma0: float = Field(1.0, gt=0, description="prior variance of a global neuron")
-    gamma: float = Field(1.0, gt=0, description="mass of the Beta process; more means more global neurons")
-    sweeps: int = Field(5, ge=0, description="times that every client is matched again; 5 in the public code")
-    max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
+    gamma: float = Field(
+        1.0, gt=0, description="mass of the Beta process; more means more global neurons"
+    )
+    sweeps: int = Field(
+        5, ge=0, description="times that every client is matched again; 5 in the public code"
+    )
+    max_width: int = Field(
+        700, gt=0, description="global neurons of a layer at most; the public code stops at 700"
+    )
 
 
 def global_net(
@@ -62,7 +70,9 @@ def global_net(
     weights, outgoing = [], weight.swapaxes(1, 2)  # [K, L, C]
     for c in reversed(range(len(hidden))):
         weight, bias = hidden[c]
-        incoming = weight if c == 0 else weight[:, :, :0]  # of other layers they are matched below, as outgoing ones
+        incoming = (
+            weight if c == 0 else weight[:, :, :0]
+        )  # of other layers they are matched below, as outgoing ones
         rows = np.concatenate([incoming, bias[:, :, None], outgoing], axis=2)
         K, _, D = incoming.shape
         s = np.hstack([np.full((K, D + 1), 1 / config.sigma2), s_out])
@@ -72,7 +82,9 @@ def global_net(
         assignments, neurons = match(rows, s, neurons_of_layer, config.sweeps, draw)
         weights.append(neurons[:, D + 1 :].T)
         biases.append(neurons[:, D])
-        outgoing = np.zeros((K, weight.shape[2], len(neurons)))  # 0 to neurons that the client has no part in
+        outgoing = np.zeros(
+            (K, weight.shape[2], len(neurons))
+        )  # 0 to neurons that the client has no part in
         np.put_along_axis(outgoing, np.stack(assignments)[:, None], weight.swapaxes(1, 2), axis=2)
         s_out = np.full((K, len(neurons)), 1 / config.sigma2)
     weights.append(neurons[:, :D])
@@ -100,12 +112,18 @@ class PFNM(Algorithm[Config]):
         return Plan(start=state["nets"][received.clients])
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        return Aggregate(), {**state, "nets": state["nets"].index_copy(0, reports.clients, reports.trained)}
+        return Aggregate(), {
+            **state,
+            "nets": state["nets"].index_copy(0, reports.clients, reports.trained),
+        }
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         """The global net, in the type of x [P]."""
         wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
-        nets = [(w.numpy(), b.numpy()) for w, b in wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)]
+        nets = [
+            (w.numpy(), b.numpy())
+            for w, b in wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)
+        ]
         shares = wide_mlp.class_shares(state["labels"], otherwise=0.0).cpu().numpy()
         net = global_net(nets, shares, self.config, np.random.default_rng(int(state["seed"])))
         layers = [(torch.from_numpy(weight), torch.from_numpy(bias)) for weight, bias in net]

@@ -23,7 +23,9 @@ from fairfl.runtime.errors import OptionError
 class Config(Strict):
     d: int = Field(ge=1, description="candidates, at least m; more than K are K")
     candidates: Literal["size", "uniform"] = Field("size", description="drawn by p_k, or uniformly")
-    weighting: Literal["size", "uniform"] = Field("uniform", description="of the updates: 1/m, or by samples")
+    weighting: Literal["size", "uniform"] = Field(
+        "uniform", description="of the updates: 1/m, or by samples"
+    )
 
 
 class PowerOfChoice(Algorithm[Config]):
@@ -31,7 +33,9 @@ class PowerOfChoice(Algorithm[Config]):
         """Nothing. Raises OptionError if there are fewer candidates than clients to choose."""
         d, m = self.config.d, federation.clients_per_round or federation.clients
         if d < m:
-            raise OptionError(f"power_of_choice: d: {d} candidates for {m} clients in a round; it must be at least {m}")
+            raise OptionError(
+                f"power_of_choice: d: {d} candidates for {m} clients in a round; it must be at least {m}"
+            )
         return {}
 
     def _candidates(self, selection: Selection) -> Tensor:
@@ -39,7 +43,9 @@ class PowerOfChoice(Algorithm[Config]):
         if self.config.candidates == "uniform":
             return selection.order[: self.config.d]
         # A draw by weight without replacement: the d largest of log(u_k) / n_k (Efraimidis, Spirakis 2006).
-        u = torch.rand(len(selection.samples), dtype=torch.float64, generator=selection.generator("candidates"))
+        u = torch.rand(
+            len(selection.samples), dtype=torch.float64, generator=selection.generator("candidates")
+        )
         return (u.log() / selection.samples).topk(min(self.config.d, len(u))).indices
 
     def select(self, state: State, selection: Selection) -> Tensor:

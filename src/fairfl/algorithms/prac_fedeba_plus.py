@@ -31,25 +31,44 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    alpha: float = Field(0.5, ge=0, lt=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
+    alpha: float = Field(
+        0.5, ge=0, lt=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA"
+    )
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never")
+    theta: float = Field(
+        0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never"
+    )
     angle_from: Literal["received", "previous"] = Field(
-        "received", description="losses of the angle: F_k of this round, or those behind the last round's w_k"
+        "received",
+        description="losses of the angle: F_k of this round, or those behind the last round's w_k",
     )
     gradient_weights: Literal["aggregation", "received"] = Field(
         "aggregation", description="v_k of eq. (12): w_k, or eq. (4) with F_k"
     )
-    weight_loss: Literal["after", "before"] = Field("after", description="training loss at x_k, or at x, in w_k")
+    weight_loss: Literal["after", "before"] = Field(
+        "after", description="training loss at x_k, or at x, in w_k"
+    )
     prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
-    kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
+    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
+        "constant", description="eq. (188)"
+    )
+    kappa: float = Field(
+        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
+    )
 
 
 class PracFedEBAPlus(Algorithm[Config]):
@@ -57,7 +76,10 @@ class PracFedEBAPlus(Algorithm[Config]):
     measures_objective = True
 
     def required_measurements(self) -> tuple[str, ...]:
-        early = self.config.alpha > 0 and "received" in (self.config.angle_from, self.config.gradient_weights)
+        early = self.config.alpha > 0 and "received" in (
+            self.config.angle_from,
+            self.config.gradient_weights,
+        )
         return (entropy.LOSS[self.config.weight_loss], *(("loss_received",) if early else ()))
 
     def init_state(self, federation: Federation) -> State:

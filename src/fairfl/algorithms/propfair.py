@@ -22,7 +22,9 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    M: float = Field(2.0, gt=0, description="loss at which the utility M - l of a client is 0, nats")
+    M: float = Field(
+        2.0, gt=0, description="loss at which the utility M - l of a client is 0, nats"
+    )
     epsilon: float = Field(0.2, gt=0, description="smallest M - l whose logarithm is taken, nats")
     huber: bool = Field(False, description="go on with slope 1/epsilon below it, instead of 1/M")
 

@@ -25,10 +25,18 @@ from fairfl.experiments.base import Strict
 
 class Config(Strict):
     q: float = Field(1.0, ge=0, description="fairness exponent; 0 is FedAvg with uniform weights")
-    epsilon: float = Field(1e-10, gt=0, description="added to F_k: q < 1 and F_k = 0 would give 0^(q-1)")
-    L: float | None = Field(None, gt=0, description="Lipschitz estimate; null: 1 / eta, for clients that use plain SGD")
-    loss: Literal["received", "after"] = Field("received", description="F_k at x (paper) or at x_k (FedFV's code)")
-    weights: Literal["none", "size"] = Field("none", description="p_k in both sums: equal, or by samples")
+    epsilon: float = Field(
+        1e-10, gt=0, description="added to F_k: q < 1 and F_k = 0 would give 0^(q-1)"
+    )
+    L: float | None = Field(
+        None, gt=0, description="Lipschitz estimate; null: 1 / eta, for clients that use plain SGD"
+    )
+    loss: Literal["received", "after"] = Field(
+        "received", description="F_k at x (paper) or at x_k (FedFV's code)"
+    )
+    weights: Literal["none", "size"] = Field(
+        "none", description="p_k in both sums: equal, or by samples"
+    )
 
 
 class QFFL(Algorithm[Config]):
@@ -44,9 +52,13 @@ class QFFL(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         q, L = self.config.q, self.config.L or 1 / reports.learning_rate
-        F = (reports.loss_received if self.config.loss == "received" else reports.loss_after) + self.config.epsilon
+        F = (
+            reports.loss_received if self.config.loss == "received" else reports.loss_after
+        ) + self.config.epsilon
         p = reports.samples if self.config.weights == "size" else torch.ones_like(reports.samples)
-        u_squared = torch.stack([(L * D.double()).square().sum() for D in reports.delta])  # ||u_k||^2, [m]
+        u_squared = torch.stack(
+            [(L * D.double()).square().sum() for D in reports.delta]
+        )  # ||u_k||^2, [m]
         # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
         F_q = (F / F.max()) ** q
         h = p * (q * F_q / F * u_squared + L * F_q)

@@ -20,7 +20,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared.core_stability import core_weights, utility_bound
 from fairfl.algorithms.shared.veto_core import elected
 from fairfl.experiments.base import Strict
@@ -28,7 +36,9 @@ from fairfl.experiments.base import Strict
 
 class Config(Strict):
     J: int = Field(16, ge=1, description="candidates; 1 is FedAvg")
-    M: float = Field(5.0, gt=0, description="loss at which the utility in CoreFed's weights is 0, nats")
+    M: float = Field(
+        5.0, gt=0, description="loss at which the utility in CoreFed's weights is 0, nats"
+    )
     epsilon: float = Field(0.2, gt=0, description="smallest utility in CoreFed's weights, nats")
 
 
@@ -38,7 +48,9 @@ def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
     core = core_weights(M, reports.loss_received, torch.ones_like(n), config.epsilon)
     draw = torch.Generator().manual_seed(reports.seed)
     drawn = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
-    by_client = reports.clients.cpu().argsort().argsort()  # draws belong to clients, in whatever order they report
+    by_client = (
+        reports.clients.cpu().argsort().argsort()
+    )  # draws belong to clients, in whatever order they report
     drawn = drawn[by_client].to(n.device).T
     dirichlet = drawn / drawn.sum(1, keepdim=True)
     return torch.cat([torch.stack([reports.shares(), core]), dirichlet])[: config.J - 1]
@@ -49,7 +61,9 @@ def candidates(reports: Reports, lam: Tensor) -> Tensor:
     x, P = reports.x, reports.delta.shape[-1]
     new = x[:P] - lam.to(x.dtype) @ reports.delta
     if reports.buffers is not None:
-        new = torch.cat([new, (reports.shares().to(x.dtype) @ reports.buffers).expand(len(new), -1)], dim=1)
+        new = torch.cat(
+            [new, (reports.shares().to(x.dtype) @ reports.buffers).expand(len(new), -1)], dim=1
+        )
     return torch.cat([new, x[None]])
 
 
@@ -81,13 +95,20 @@ class RankCoreFed(Algorithm[Config]):
         if received.exchange == 0:
             return Plan()
         m = len(received.clients)
-        return Plan(start=state["candidates"].unsqueeze(1).expand(-1, m, -1), epochs=0)  # measured, not trained
+        return Plan(
+            start=state["candidates"].unsqueeze(1).expand(-1, m, -1), epochs=0
+        )  # measured, not trained
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         if self.config.J == 1:
             return Aggregate(weights=reports.shares()), state
         if reports.exchange == 0:
             M = utility_bound(state["M"], reports.loss_received, self.config.M)
-            return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, self.config))}
+            return Aggregate(), {
+                "M": M,
+                "candidates": candidates(reports, combinations(reports, M, self.config)),
+            }
         winner = state["candidates"][elected(reports.loss_after.T)]
-        return Aggregate(model=winner.clone()), {"M": state["M"]}  # a view would keep all of them, in checkpoints too
+        return Aggregate(model=winner.clone()), {
+            "M": state["M"]
+        }  # a view would keep all of them, in checkpoints too

@@ -16,14 +16,24 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
     option: Literal[1, 2] = Field(2, description="c_k' by line 12: 1 is I, 2 is II")
     eta_g: float = Field(1.0, gt=0, description="rate of the server")
-    weighting: Literal["size", "uniform"] = Field("uniform", description="p_k and pi_k by samples, or 1/m and 1/K")
+    weighting: Literal["size", "uniform"] = Field(
+        "uniform", description="p_k and pi_k by samples, or 1/m and 1/K"
+    )
 
 
 class Scaffold(Algorithm[Config]):

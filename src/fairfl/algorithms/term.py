@@ -24,7 +24,9 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    alpha: float = Field(0.01, description="tilt; 0 is FedAvg, large follows the largest loss, negative the smallest")
+    alpha: float = Field(
+        0.01, description="tilt; 0 is FedAvg, large follows the largest loss, negative the smallest"
+    )
     mode: Literal["softmax", "moving"] = "softmax"
 
 

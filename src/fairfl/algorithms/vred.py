@@ -18,7 +18,9 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    beta: float = Field(0.1, ge=0, description="weight of the variance of client losses; 0 is FedAvg")
+    beta: float = Field(
+        0.1, ge=0, description="weight of the variance of client losses; 0 is FedAvg"
+    )
 
 
 class VRed(Algorithm[Config]):

@@ -57,16 +57,29 @@ _ALONG = 2  # columns of the curves
 def main(root: Path, argv: list[str]) -> None:
     """Raises FairflError for what cannot be compared, before anything is written or run."""
     parser = argparse.ArgumentParser(
-        prog="fairfl compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="fairfl compare",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "algorithms", nargs="+", metavar="ALGORITHM", help="mine, mine/strength=2.0, or path/to/mine.py"
+        "algorithms",
+        nargs="+",
+        metavar="ALGORITHM",
+        help="mine, mine/strength=2.0, or path/to/mine.py",
     )
-    parser.add_argument("--with", required=True, dest="target", help="a table, a figure or a setting: fedfv_table3")
+    parser.add_argument(
+        "--with", required=True, dest="target", help="a table, a figure or a setting: fedfv_table3"
+    )
     parser.add_argument("--scale", help="quick, small or full; as config.yaml says")
-    parser.add_argument("--seeds", type=int, help="how many of the setting's seeds, or more; all of them")
+    parser.add_argument(
+        "--seeds", type=int, help="how many of the setting's seeds, or more; all of them"
+    )
     parser.add_argument("--name", help="of the experiment: small letters and digits")
-    parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
+    parser.add_argument(
+        "--download",
+        action="store_true",
+        help="data that are not on this machine may be downloaded",
+    )
     given, words = config_of(argv)
     options, behind, targets = split_at(words, "--")
     args, others = parser.parse_known_args(options)
@@ -77,24 +90,37 @@ def main(root: Path, argv: list[str]) -> None:
 
 
 def _run(
-    args: argparse.Namespace, undo: ExitStack, here: Path, given: list[str], argv: list[str], others: list[str]
+    args: argparse.Namespace,
+    undo: ExitStack,
+    here: Path,
+    given: list[str],
+    argv: list[str],
+    others: list[str],
 ) -> None:
     """Write the experiment and build it. `undo` takes back what is written, unless it is built."""
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
     own_name = args.name and checked("paper", args.name)
     variants = [_variant(text, here, PACKAGE / "algorithms", undo) for text in args.algorithms]
-    config = load(Path("config.yaml")) | parse_config(given) | ({"scale": args.scale} if args.scale else {})
+    config = (
+        load(Path("config.yaml"))
+        | parse_config(given)
+        | ({"scale": args.scale} if args.scale else {})
+    )
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
     _at_hand(workload, artifact, args)
     compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
-    name = own_name or _free(re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}"), compared)
+    name = own_name or _free(
+        re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}"), compared
+    )
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
     before = path.read_text() if path.exists() else None
     if before is not None and not _is_of(path, compared):
-        raise FairflError(f"{path} is there already, and not of this comparison: give another --name, or remove it")
+        raise FairflError(
+            f"{path} is there already, and not of this comparison: give another --name, or remove it"
+        )
     undo.callback(_restore, path, before)
     head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
     atomic.write_text(path, head + text)
@@ -121,7 +147,11 @@ def _run(
 def _free(name: str, compared: str) -> str:
     """The name, or the next one (x2, x3, ...) that no other comparison has."""
     tried = (name if number == 1 else f"{name}x{number}" for number in itertools.count(1))
-    return next(one for one in tried if not (path := Path("papers", f"{one}.yaml")).exists() or _is_of(path, compared))
+    return next(
+        one
+        for one in tried
+        if not (path := Path("papers", f"{one}.yaml")).exists() or _is_of(path, compared)
+    )
 
 
 def _is_of(path: Path, compared: str) -> bool:
@@ -134,7 +164,9 @@ def _takes(config: dict[str, Any]) -> list[str]:
     """How long it takes, as `fairfl plan` says it; nothing if nothing is missing."""
     words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    said = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True
+    ).stdout
     return re.findall("(?m)^takes: .*", said)
 
 
@@ -146,7 +178,9 @@ def _restore(path: Path, before: str | None) -> None:
 def _variant(text: str, here: Path, folder: Path, undo: ExitStack) -> Variant:
     """'mine', 'mine/strength=2.0' or 'path/to/mine.py/strength=2.0'. Lays a link to a file that is elsewhere."""
     if match := re.fullmatch(r"(.*\.py)(?:/(.*))?", text):
-        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder, undo), match[2])))
+        text = "/".join(
+            filter(None, (_linked(here / Path(match[1]).expanduser(), folder, undo), match[2]))
+        )
     variant = Variant.from_selector(text) if "/" in text else Variant(text, {})
     declaration("algorithms", variant.algorithm)
     parameters("algorithms", variant.algorithm, dict(variant.values), "fairfl compare", text)
@@ -176,10 +210,14 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
     papers = yaml_files(Path("papers"))
     paper = target.partition("_")[0]
     if paper not in papers:
-        raise FairflError(f"--with {shown(target)}: no paper {shown(paper)}{nearest(paper, papers)}")
+        raise FairflError(
+            f"--with {shown(target)}: no paper {shown(paper)}{nearest(paper, papers)}"
+        )
     workload = load_workload(Path.cwd(), config | {"papers": [paper]})
     tables = {name: _results(artifact) for name, (_, _, artifact) in workload.known.items()}
-    fit = {name: artifact for name, artifact in tables.items() if artifact.columns and artifact.rows}
+    fit = {
+        name: artifact for name, artifact in tables.items() if artifact.columns and artifact.rows
+    }
     if target in fit:
         return workload, fit[target]
     showing = [artifact for artifact in fit.values() if target in artifact.settings]
@@ -187,7 +225,9 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
         first = min(showing, key=lambda artifact: artifact.kind != "table")
         return workload, _only(first, target)
     if target in tables:
-        raise FairflError(f"--with {target}: prints no results of runs in columns; these do: {', '.join(fit)}")
+        raise FairflError(
+            f"--with {target}: prints no results of runs in columns; these do: {', '.join(fit)}"
+        )
     known = [*fit, *(setting for artifact in fit.values() for setting in artifact.settings)]
     raise FairflError(
         f"--with {shown(target)}: no table, figure or setting of {paper} has this name{nearest(target, known)}"
@@ -197,15 +237,25 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
 def _results(artifact: Artifact) -> Artifact:
     """The artifact with those columns that runs measure."""
     kept = [metric for metric in artifact.columns if origin(metric) == "tidy"]
-    subsets = {key: [m for m in columns if m in kept] for key, columns in artifact.columns_of.items()}
+    subsets = {
+        key: [m for m in columns if m in kept] for key, columns in artifact.columns_of.items()
+    }
     return artifact.model_copy(update={"columns": kept, "columns_of": subsets})
 
 
 def _only(artifact: Artifact, setting: str) -> Artifact:
     """The artifact in one of its settings."""
     columns = artifact.columns_in.get(setting, artifact.columns)
-    subsets = {key: [metric for metric in of if metric in columns] for key, of in artifact.columns_of.items()}
-    alone = {"settings": [setting], "rows": artifact.rows_in(setting), "columns": columns, "columns_of": subsets}
+    subsets = {
+        key: [metric for metric in of if metric in columns]
+        for key, of in artifact.columns_of.items()
+    }
+    alone = {
+        "settings": [setting],
+        "rows": artifact.rows_in(setting),
+        "columns": columns,
+        "columns_of": subsets,
+    }
     return artifact.model_copy(update={**alone, "columns_in": {}, "rules": [], "layout": Layout()})
 
 
@@ -213,7 +263,10 @@ def seeds(workload: Workload, artifact: Artifact, count: int) -> list[int]:
     """The first seeds of the artifact's settings; beyond these the smallest numbers that are none of them."""
     lists = {tuple(workload.settings[setting].seeds) for setting in artifact.settings}
     if len(lists) > 1 or count < 1:
-        raise FairflError(f"--seeds {count}: " + ("at least 1" if count < 1 else "its settings have different seeds"))
+        raise FairflError(
+            f"--seeds {count}: "
+            + ("at least 1" if count < 1 else "its settings have different seeds")
+        )
     known = lists.pop()
     return [*known, *(seed for seed in range(len(known) + count) if seed not in known)][:count]
 
@@ -246,20 +299,34 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
         if variant in [row.variant for row in artifact.rows]:
             raise FairflError(f"{variant} is a row of {source.paper}'s {artifact.title} already")
     given = artifact.model_dump(mode="json", exclude_defaults=True)
-    new = [Row(algorithm=v.algorithm, hyperparameters=dict(v.values)) for v in dict.fromkeys(variants)]
+    new = [
+        Row(algorithm=v.algorithm, hyperparameters=dict(v.values)) for v in dict.fromkeys(variants)
+    ]
     own = [row.model_dump(mode="json", exclude_defaults=True) for row in new]
-    rows = [{key: value for key, value in row.items() if key not in ("provenance", "note")} for row in given["rows"]]
+    rows = [
+        {key: value for key, value in row.items() if key not in ("provenance", "note")}
+        for row in given["rows"]
+    ]
     first = {row["algorithm"]: row for row in reversed(rows)}
-    titles = {row.algorithm: "" for setting in artifact.settings for row in artifact.variants_in(setting)}
+    titles = {
+        row.algorithm: "" for setting in artifact.settings for row in artifact.variants_in(setting)
+    }
     titles = {key: algorithm.title for key, algorithm in source.algorithms.items() if key in titles}
     titles |= {v.algorithm: titles.get(v.algorithm) or _title(v.algorithm) for v in variants}
-    labels = {key: text for key, text in artifact.options.get("labels", {}).items() if key in artifact.settings}
+    labels = {
+        key: text
+        for key, text in artifact.options.get("labels", {}).items()
+        if key in artifact.settings
+    }
     parts = {workload.settings[setting].reported_part for setting in artifact.settings} - {"test"}
     values = given | {
         "name": name,
         "ours": " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants)),
         "where": f"{source.called}'s {artifact.title}",
-        "metrics": {m: source.metrics[m].model_dump(mode="json", exclude_defaults=True) for m in artifact.columns},
+        "metrics": {
+            m: source.metrics[m].model_dump(mode="json", exclude_defaults=True)
+            for m in artifact.columns
+        },
         "algorithms": {key: {"title": title} for key, title in titles.items()},
         "rows": [*rows, *own],
         "own_rows_first": [*own, *rows],
@@ -274,7 +341,9 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
     whole = _filled(yaml.safe_load((SKELETONS / "comparison.yaml").read_text()), values)
     if not values["drawable"]:
         del whole["artifacts"]["curves"]
-    return yaml.safe_dump(whole, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None)
+    return yaml.safe_dump(
+        whole, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None
+    )
 
 
 def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
@@ -295,7 +364,10 @@ def _title(algorithm: str) -> str:
 
 def _doc(algorithm: str) -> str:
     try:
-        return ast.get_docstring(ast.parse((PACKAGE / "algorithms" / f"{algorithm}.py").read_bytes())) or ""
+        return (
+            ast.get_docstring(ast.parse((PACKAGE / "algorithms" / f"{algorithm}.py").read_bytes()))
+            or ""
+        )
     except (OSError, SyntaxError, ValueError):
         return ""  # said by those who run it
 
@@ -304,7 +376,11 @@ def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
     """The first columns that can be drawn along training in every setting."""
     from fairfl.metrics.registry import METRICS
 
-    everywhere = [m for m in artifact.columns if all(m in artifact.columns_in.get(s, [m]) for s in artifact.settings)]
+    everywhere = [
+        m
+        for m in artifact.columns
+        if all(m in artifact.columns_in.get(s, [m]) for s in artifact.settings)
+    ]
     vectors = ("loss", "accuracy", "recall")
     return [m for m in everywhere if m in METRICS and METRICS[m][1] in vectors][:_ALONG]
 
@@ -312,7 +388,15 @@ def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
 # -- what came out ----------------------------------------------------------------------------------
 def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
     """The differences as lines of text: a table for each setting and row, '+0.42 [-0.10, +0.94]' in its cells."""
-    texts = ("setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit")
+    texts = (
+        "setting",
+        "of",
+        "of_hyperparameters",
+        "algorithm",
+        "hyperparameters",
+        "metric",
+        "unit",
+    )
     numbers = ("difference", "low", "high", "seeds")
     blocks: dict[tuple[str, str, str], list[dict[str, str]]] = {}
     for _, row in tables.rows(path, dict.fromkeys(texts, str) | dict.fromkeys(numbers, float)):
@@ -325,12 +409,17 @@ def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
         for row in rows:
             other = str(Variant.from_csv(row["algorithm"], row["hyperparameters"]))
             cells.setdefault(other, {})[row["metric"]] = _cell(row, digits.get(row["metric"], 3))
-        lines = [(f"{one} minus", *metrics), *((name, *map(of.get, metrics)) for name, of in cells.items())]
+        lines = [
+            (f"{one} minus", *metrics),
+            *((name, *map(of.get, metrics)) for name, of in cells.items()),
+        ]
         widths = [max(len(cell or "") for cell in column) for column in zip(*lines, strict=True)]
         count = f"{seeds} seed{'s' * (seeds != '1')}"
         yield f"\n{setting}, {', '.join(filter(None, units))}: means over the same {count}, with {LEVEL:.0%} intervals"
         for line in lines:
-            yield "  ".join((cell or "").ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            yield "  ".join(
+                (cell or "").ljust(width) for cell, width in zip(line, widths, strict=True)
+            ).rstrip()
 
 
 def _cell(row: Mapping[str, str], digits: int) -> str:

@@ -23,13 +23,17 @@ def main(root: Path, argv: list[str]) -> None:
     """Raises FairflError for a bad name, and if a file is there already; then nothing is written."""
     parser = argparse.ArgumentParser(prog="fairfl new", description=__doc__)
     parser.add_argument("kind", choices=sorted(KINDS))
-    parser.add_argument("name", help="small letters, digits and _; of a paper, letters and digits only")
+    parser.add_argument(
+        "name", help="small letters, digits and _; of a paper, letters and digits only"
+    )
     args = parser.parse_args(argv)
     name = checked(args.kind, args.name)
     files, advice = KINDS[args.kind](root, name)
     for path in files:
         if path.exists():
-            raise FairflError(f"{_shown(root, path)} is there already; choose another name, or move it away")
+            raise FairflError(
+                f"{_shown(root, path)} is there already; choose another name, or move it away"
+            )
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(path, text)
@@ -44,7 +48,9 @@ def checked(kind: str, name: str) -> str:
     pattern = "[a-z][a-z0-9]*" if kind == "paper" else "[a-z][a-z0-9_]*"
     if not re.fullmatch(pattern, name) or len(name) > _LONGEST:
         allowed = "small letters and digits" if kind == "paper" else "small letters, digits and _"
-        raise FairflError(f"{shown(name)} cannot name {named}: expected {allowed}, a letter first, {_LONGEST} at most")
+        raise FairflError(
+            f"{shown(name)} cannot name {named}: expected {allowed}, a letter first, {_LONGEST} at most"
+        )
     if what := taken(kind, name):
         raise FairflError(f"{shown(name)} cannot name {named}: the name is taken, by {what}")
     return name
@@ -83,7 +89,9 @@ def _dataset(root: Path, name: str) -> tuple[Files, str]:
 
 def _paper(root: Path, name: str) -> tuple[Files, str]:
     files = {
-        root / f"papers/{name}.yaml": paper((root / "papers" / f"{TEMPLATE}.yaml").read_text(), name),
+        root / f"papers/{name}.yaml": paper(
+            (root / "papers" / f"{TEMPLATE}.yaml").read_text(), name
+        ),
         root / f"tests/unit/experiments/test_{name}_paper.py": _filled("test_paper", name),
     }
     return files, _filled("use_paper", name)

@@ -13,7 +13,9 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 _CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(=.*)?")
-_JOINED = re.compile(r"(-[ntkfFlSDvpa]+)([cjC].*)")  # flags of one letter, then an option with a value: -nC, -Fc1
+_JOINED = re.compile(
+    r"(-[ntkfFlSDvpa]+)([cjC].*)"
+)  # flags of one letter, then an option with a value: -nC, -Fc1
 
 
 def line_of(*parts: Sequence[str]) -> list[str]:
@@ -36,7 +38,11 @@ def with_cores(words: Sequence[str]) -> list[str]:
 def _apart(words: Sequence[str]) -> list[str]:
     """-nC KEY=VALUE as -n -C KEY=VALUE."""
     joined = map(_JOINED.fullmatch, words)
-    return [p for word, m in zip(words, joined, strict=True) for p in ([m[1], f"-{m[2]}"] if m else [word])]
+    return [
+        p
+        for word, m in zip(words, joined, strict=True)
+        for p in ([m[1], f"-{m[2]}"] if m else [word])
+    ]
 
 
 def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -63,10 +69,14 @@ def _check(word: str) -> None:
     """Snakemake ends in a traceback for a key that is no name."""
     key, given, value = word.partition("=")
     if not given:
-        raise FairflError(f"--config: {word!r} is no key=value: put `--` before targets that follow --config")
+        raise FairflError(
+            f"--config: {word!r} is no key=value: put `--` before targets that follow --config"
+        )
     name, dot, part = key.partition(".")
     if name not in Config.model_fields:
-        raise FairflError(f"--config {word}: config.yaml has no key {name!r}{nearest(name, Config.model_fields)}")
+        raise FairflError(
+            f"--config {word}: config.yaml has no key {name!r}{nearest(name, Config.model_fields)}"
+        )
     check_given([word])
     if dot:
         raise FairflError(f"--config {word}: write --config '{name}={{{part}: {value}}}'")
@@ -88,7 +98,11 @@ def run(words: Sequence[str]) -> None:
             with redirect_stderr(said):
                 parser, args = original(argv)
         finally:
-            sys.stderr.write(re.sub(r"^Using .* for setting default command line arguments\.\n", "", said.getvalue()))
+            sys.stderr.write(
+                re.sub(
+                    r"^Using .* for setting default command line arguments\.\n", "", said.getvalue()
+                )
+            )
         args.config = config or args.config
         return parser, args
 

@@ -29,15 +29,21 @@ class Config(Strict):
         "digits", description="digits: 1797 images, 8x8; mnist: 60000 training images, 28x28"
     )
     images: int = Field(600, ge=1, lt=2**32, description="distinct ambiguous images")
-    labels_per_image: int = Field(10, ge=1, lt=2**32, description="rows per ambiguous image; 10: as in Ambiguous-MNIST")
+    labels_per_image: int = Field(
+        10, ge=1, lt=2**32, description="rows per ambiguous image; 10: as in Ambiguous-MNIST"
+    )
     weight_low: float = Field(0.4, ge=0, le=1, description="lower end of the range of w")
     weight_high: float = Field(0.6, ge=0, le=1, description="upper end")
-    seed: int = Field(0, ge=0, lt=2**32, description="of the blends and labels; the run's seed has no influence")
+    seed: int = Field(
+        0, ge=0, lt=2**32, description="of the blends and labels; the run's seed has no influence"
+    )
 
     @model_validator(mode="after")
     def _range(self) -> "Config":
         if self.weight_low > self.weight_high:
-            raise ValueError(f"weight_low is {self.weight_low}; expected <= weight_high {self.weight_high}")
+            raise ValueError(
+                f"weight_low is {self.weight_low}; expected <= weight_high {self.weight_high}"
+            )
         return self
 
 
@@ -71,7 +77,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         source,
         np.concatenate([clean, np.repeat(blends, rows, axis=0)])[:, None],
         np.concatenate([labels, blend_labels.reshape(-1)]),
-        groups=np.concatenate([np.arange(len(clean)), len(clean) + np.repeat(np.arange(count), rows)]),
+        groups=np.concatenate(
+            [np.arange(len(clean)), len(clean) + np.repeat(np.arange(count), rows)]
+        ),
         ambiguous=np.repeat([0, 1], [len(clean), count * rows]),
         mean=mean,
         std=std,

@@ -103,7 +103,9 @@ def _problem(path: Path, file: RemoteFile, head: bytes, sha256: str, md5: str) -
         return "a web page (HTML) instead of the file"
     if file.magic and not head.startswith(_MAGIC[file.magic]):
         return f"wrong format: starts with {head[:4].hex()}, not with a {file.magic} header"
-    kind, digest, accepted = ("sha256", sha256, file.sha256) if file.sha256 else ("md5", md5, (file.md5,))
+    kind, digest, accepted = (
+        ("sha256", sha256, file.sha256) if file.sha256 else ("md5", md5, (file.md5,))
+    )
     if digest in accepted:
         return None
     # A cut download is the common case; saying so helps more than two digests.
@@ -111,7 +113,9 @@ def _problem(path: Path, file: RemoteFile, head: bytes, sha256: str, md5: str) -
     if accepted == (None,):
         return incomplete
     known = " or ".join(f"{known}"[:12] for known in accepted)
-    return "; ".join(filter(None, [incomplete, f"checksum mismatch: {kind} {digest[:12]}…, expected {known}…"]))
+    return "; ".join(
+        filter(None, [incomplete, f"checksum mismatch: {kind} {digest[:12]}…, expected {known}…"])
+    )
 
 
 def _incomplete(path: Path, file: RemoteFile) -> str | None:

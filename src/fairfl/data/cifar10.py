@@ -36,7 +36,8 @@ _FORMS = Forms(
         magic="gzip",
     ),
     jpeg=RemoteFile(
-        "cifar10_jpeg.tar.xz", sha256=("e07e0e30715fb42d2d644bc9d2516ff610c9f7afb891c5e29e2a428db7951aae",)
+        "cifar10_jpeg.tar.xz",
+        sha256=("e07e0e30715fb42d2d644bc9d2516ff610c9f7afb891c5e29e2a428db7951aae",),
     ),
 )
 
@@ -51,7 +52,8 @@ class Config(Strict):
         "green and blue, as FedFV's released code does",
     )
     form: Literal["auto", "pickle", "jpeg"] = Field(
-        "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"
+        "auto",
+        description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is",
     )
 
 
@@ -68,4 +70,6 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     mean, std = _NORMALISE[options.normalise]
     source = f"CIFAR-10, part {options.part}, {origin}"
     test = np.arange(len(labels)) >= _TRAIN_ROWS if options.part == "all" else None
-    return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test)
+    return assemble(
+        "cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test
+    )

@@ -48,7 +48,8 @@ _FORMS = Forms(
         magic="gzip",
     ),
     jpeg=RemoteFile(
-        "cifar100_jpeg.tar.xz", sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",)
+        "cifar100_jpeg.tar.xz",
+        sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",),
     ),
 )
 
@@ -57,9 +58,12 @@ class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
-    labels: Literal["fine", "coarse"] = Field("fine", description="100 classes, or their 20 superclasses")
+    labels: Literal["fine", "coarse"] = Field(
+        "fine", description="100 classes, or their 20 superclasses"
+    )
     form: Literal["auto", "pickle", "jpeg"] = Field(
-        "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"
+        "auto",
+        description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is",
     )
 
 

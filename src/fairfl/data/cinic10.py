@@ -29,9 +29,12 @@ _ARCHIVE = RemoteFile(
 class Config(Strict):
     """Options of the data set."""
 
-    part: Literal["train", "valid", "test", "all"] = Field("all", description="published samples to take")
+    part: Literal["train", "valid", "test", "all"] = Field(
+        "all", description="published samples to take"
+    )
     non_rgb: Literal["drop", "convert"] = Field(
-        "drop", description="images that are not RGB; drop: 269679 of 270000 remain, as in VRed's table 2"
+        "drop",
+        description="images that are not RGB; drop: 269679 of 270000 remain, as in VRed's table 2",
     )
 
 

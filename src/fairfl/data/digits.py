@@ -19,7 +19,9 @@ from fairfl.experiments.base import DISTINCT, Strict
 class Config(Strict):
     """Options of the data set."""
 
-    classes: Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None = Field(
+    classes: (
+        Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None
+    ) = Field(
         None, description="labels to keep, which become 0, 1, ... in the order given; null: all"
     )
 

@@ -41,7 +41,9 @@ class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = Field("train", description="published samples to take")
-    noise_std: float = Field(0.05, ge=0, description="standard deviation of the noise on all images, white is 1")
+    noise_std: float = Field(
+        0.05, ge=0, description="standard deviation of the noise on all images, white is 1"
+    )
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
@@ -94,7 +96,9 @@ def _load(path: Path) -> np.ndarray:
     return values
 
 
-def _noisy_rows(images: np.ndarray, rows: np.ndarray, white: float, sd: float, rng: np.random.Generator) -> np.ndarray:
+def _noisy_rows(
+    images: np.ndarray, rows: np.ndarray, white: float, sd: float, rng: np.random.Generator
+) -> np.ndarray:
     """uint8 [len(rows), 28, 28]: ``images[rows] / white`` plus noise of ``sd`` (white = 1)."""
     out = np.empty((len(rows), *images.shape[1:]), np.uint8)
     # In pieces: all rows of both halves as floats would take most of a gigabyte.

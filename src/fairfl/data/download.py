@@ -89,7 +89,11 @@ def find(
 
 
 def find_all(
-    files: Sequence[RemoteFile], dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False
+    files: Sequence[RemoteFile],
+    dataset: str,
+    folder: Path,
+    mirrors: Sequence[str],
+    offline: bool = False,
 ) -> list[Copy]:
     """:func:`find` for every file, in order; files that the data set can do without are left out if nobody has them.
 
@@ -112,10 +116,15 @@ def find_all(
     return copies
 
 
-def known(file: RemoteFile, dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False) -> str | None:
+def known(
+    file: RemoteFile, dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False
+) -> str | None:
     """sha256 of the copy that :func:`find` would take; None if that is not on this machine, or no good one is."""
     relative = file.relative(dataset)
-    for place in (str(Path(folder, relative)), *(_in_mirror(str(mirror), relative) for mirror in mirrors)):
+    for place in (
+        str(Path(folder, relative)),
+        *(_in_mirror(str(mirror), relative) for mirror in mirrors),
+    ):
         if place.startswith(_REMOTE):
             if offline:
                 continue
@@ -153,7 +162,9 @@ class _Search:
         self.tried: list[str] = []
 
     def run(self, mirrors: Sequence[str]) -> Copy:
-        places = [("mirror", str(mirror)) for mirror in mirrors] + [("upstream", url) for url in self.file.urls]
+        places = [("mirror", str(mirror)) for mirror in mirrors] + [
+            ("upstream", url) for url in self.file.urls
+        ]
         for source, place in [("local folder", str(self.target.parent)), *places]:
             try:
                 return self._from(source, place)
@@ -211,12 +222,16 @@ class _Search:
             with temp.open("wb") as out:
                 while chunk := _read(stream):
                     out.write(chunk)
-            if missing := getattr(stream, "length", 0):  # of an answer, what it has promised and not sent
+            if missing := getattr(
+                stream, "length", 0
+            ):  # of an answer, what it has promised and not sent
                 raise _Passing(f"truncated: {missing} bytes did not arrive")
             seen = inspect(temp, self.file)
             if seen.problem is not None:
                 kept = self._set_aside(temp, seen)
-                _say(f"{self.dataset}: {self.relative}: {source} {place} delivered a bad file: {seen.problem}; {kept}")
+                _say(
+                    f"{self.dataset}: {self.relative}: {source} {place} delivered a bad file: {seen.problem}; {kept}"
+                )
                 raise _Unusable(f"{seen.problem}; {kept}")
         _say(f"{self.dataset}: {self.relative}: copied from {source} {place} ({seen.size} bytes)")
         return Copy(self.target, seen.sha256, seen.size, source)
@@ -227,7 +242,9 @@ class _Search:
         host = urllib.parse.urlsplit(location).netloc
         if host in _unreachable:
             raise _Unusable("cannot be reached, as for the file before")
-        request = urllib.request.Request(location, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"})
+        request = urllib.request.Request(
+            location, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"}
+        )
         try:
             return cast(BinaryIO, urllib.request.urlopen(request, timeout=TIMEOUT_S))
         except urllib.error.HTTPError as error:

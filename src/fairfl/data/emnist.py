@@ -68,7 +68,11 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     split = options.split
     form, path = _FORMS.find(raw, options.form if split == "byclass" else "published")
-    parts, read = (["train", "test"], "training and test part") if form == "published" else (["test"], "test part only")
+    parts, read = (
+        (["train", "test"], "training and test part")
+        if form == "published"
+        else (["test"], "test part only")
+    )
     with zipfile.ZipFile(path) as archive:
         labels = [_member(archive, split, part, "labels-idx1") for part in parts]
         images, stop = np.empty((sum(map(len, labels)), 28, 28), np.uint8), 0

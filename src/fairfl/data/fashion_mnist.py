@@ -38,7 +38,9 @@ class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = Field("all", description="published samples to take")
-    classes: Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None = Field(
+    classes: (
+        Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None
+    ) = Field(
         None, description="labels to keep, which become 0, 1, ... in the order given; null: all"
     )
     standardise: Literal["none", "pixel", "global"] = Field(
@@ -79,11 +81,15 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
             mean, std = training.mean() / 255, training.std() / 255
         else:
             inputs = _standardised_pixels(images, training)
-    return assemble("fashion_mnist", count, source, inputs, labels, mean=mean, std=std, official_test=test)
+    return assemble(
+        "fashion_mnist", count, source, inputs, labels, mean=mean, std=std, official_test=test
+    )
 
 
 def _standardised_pixels(images: np.ndarray, training: np.ndarray) -> np.ndarray:
     """float32 [N, 784]: (x - mean) / (standard deviation + 0.001) per pixel, in units of 0..255."""
     mean = training.mean(axis=0).astype(np.float32)
     std = training.std(axis=0).astype(np.float32)
-    return ((images.astype(np.float32) - mean) / (std + np.float32(_PIXEL_OFFSET))).reshape(len(images), -1)
+    return ((images.astype(np.float32) - mean) / (std + np.float32(_PIXEL_OFFSET))).reshape(
+        len(images), -1
+    )

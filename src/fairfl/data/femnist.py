@@ -44,7 +44,9 @@ _LEAF_FILE = re.compile(r"(.*/)?all_data[^/]*\.json")
 _ORIGINS = {"leaf": "made by LEAF's scripts", "tff": "TensorFlow Federated's copy"}
 _FORMS = Forms(
     _NAME,
-    leaf=RemoteFile("femnist_leaf.tar.gz", magic="gzip"),  # everybody makes it anew, so it has no checksum
+    leaf=RemoteFile(
+        "femnist_leaf.tar.gz", magic="gzip"
+    ),  # everybody makes it anew, so it has no checksum
     tff=RemoteFile(
         "emnist_all.sqlite.lzma",
         ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",),
@@ -60,9 +62,12 @@ class Config(Strict):
     """Options of the data set."""
 
     form: Literal["auto", "leaf", "tff"] = Field(
-        "auto", description="made by LEAF's scripts, or TensorFlow Federated's copy; auto: the first that there is"
+        "auto",
+        description="made by LEAF's scripts, or TensorFlow Federated's copy; auto: the first that there is",
     )
-    paper: Literal["black", "white"] = Field("black", description="colour around the ink; black: ink is 255")
+    paper: Literal["black", "white"] = Field(
+        "black", description="colour around the ink; black: ink is 255"
+    )
 
 
 files = _FORMS.files
@@ -80,14 +85,18 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         OSError: the database cannot be unpacked.
     """
     form, path = _FORMS.find(raw, options.form)
-    writers = sorted((_read_leaf if form == "leaf" else _read_tff)(path), key=lambda writer: writer[0])
+    writers = sorted(
+        (_read_leaf if form == "leaf" else _read_tff)(path), key=lambda writer: writer[0]
+    )
     ids = [writer for writer, *_ in writers]
     if twice := [later for earlier, later in itertools.pairwise(ids) if earlier == later]:
         raise DataError(
             f"{path.name}: writer {format_place((twice[0],))} comes twice; an archive holds one folder of LEAF's files"
         )
     if not ids:
-        raise DataError(f"{path.name}: holds no characters (an archive of LEAF has files all_data*.json)")
+        raise DataError(
+            f"{path.name}: holds no characters (an archive of LEAF has files all_data*.json)"
+        )
     count = f"{len(ids)} writers"
     if form == "leaf" and len(ids) < _LEAF_WRITERS:
         count = f"{len(ids)} of LEAF's {_LEAF_WRITERS} writers"
@@ -112,7 +121,9 @@ def _together(writers: list[_Writer]) -> tuple[np.ndarray, np.ndarray, np.ndarra
         start = stop - len(pictures)
         images[start:stop] = pictures
         first: dict[bytes, int] = {}
-        groups[start:stop] = [first.setdefault(image.tobytes(), row) for row, image in enumerate(pictures, start)]
+        groups[start:stop] = [
+            first.setdefault(image.tobytes(), row) for row, image in enumerate(pictures, start)
+        ]
         stop = start
     client = np.repeat(np.arange(len(sizes)), sizes)
     return images.reshape(-1, 1, 28, 28), labels, client, groups
@@ -144,8 +155,12 @@ def _read_leaf(path: Path) -> Iterator[_Writer]:
 
 def _read_tff(path: Path) -> Iterator[_Writer]:
     with tff.database(path) as database:
-        for writer in dict.fromkeys(user for split in _SPLITS for user, _ in tff.users(database, split)):
-            stored = [example for split in _SPLITS for example in tff.examples(database, split, writer)]
+        for writer in dict.fromkeys(
+            user for split in _SPLITS for user, _ in tff.users(database, split)
+        ):
+            stored = [
+                example for split in _SPLITS for example in tff.examples(database, split, writer)
+            ]
             if stored:
                 images = _ink([tff.floats(example, "pixels") for example in stored])
                 yield writer, images, np.array([tff.whole(example, "label") for example in stored])

@@ -139,8 +139,15 @@ def assemble(
         raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
     check_values(dataset, inputs)
     rows = len(inputs)
-    tensors = {"inputs": np.ascontiguousarray(inputs), "labels": targets(dataset, classes, labels, inputs)}
-    ids = {"groups": np.arange(rows) if groups is None else groups, "client": client, "domain": domain}
+    tensors = {
+        "inputs": np.ascontiguousarray(inputs),
+        "labels": targets(dataset, classes, labels, inputs),
+    }
+    ids = {
+        "groups": np.arange(rows) if groups is None else groups,
+        "client": client,
+        "domain": domain,
+    }
     flags = {"ambiguous": ambiguous, "official_test": official_test}
     for name, values in (ids | flags).items():
         if values is not None:
@@ -180,5 +187,9 @@ def _clusters(dataset: str, clusters: Sequence[int], client: np.ndarray | None) 
     """JSON list of the cluster of each client."""
     owners = 0 if client is None else int(np.max(client)) + 1
     if len(clusters) != owners:
-        raise DataError(f"{dataset}: clusters has {len(clusters)} entries; the rows have {owners} clients")
-    return json.dumps(column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist())
+        raise DataError(
+            f"{dataset}: clusters has {len(clusters)} entries; the rows have {owners} clients"
+        )
+    return json.dumps(
+        column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist()
+    )

@@ -25,29 +25,47 @@ class Config(Strict):
     features: Annotated[list[str], Field(min_length=1), DISTINCT] | None = Field(
         None, description="columns that predict it; null: all others, which must have names"
     )
-    categories: Names = Field([], description="features that are words: a column of 0 and 1 for each word (one-hot)")
-    client: str | None = Field(None, description="column of the owners, for partition by_client; null: there is none")
-    cluster: str | None = Field(None, description="column with the true cluster of each owner; null: there is none")
+    categories: Names = Field(
+        [], description="features that are words: a column of 0 and 1 for each word (one-hot)"
+    )
+    client: str | None = Field(
+        None, description="column of the owners, for partition by_client; null: there is none"
+    )
+    cluster: str | None = Field(
+        None, description="column with the true cluster of each owner; null: there is none"
+    )
     missing: Literal["drop", "mean"] | None = Field(
         None,
         description="cells that are empty, ? or what pandas takes for missing (NA, NaN, None, null, #N/A, ...): "
         "drop the sample, or take the column's mean (share of each category), where a sample without label, client or "
         "cluster is dropped too; null: they are refused",
     )
-    na_values: list[str | int | float] = Field([], description="further words that mean a missing cell: -9, '.'")
+    na_values: list[str | int | float] = Field(
+        [], description="further words that mean a missing cell: -9, '.'"
+    )
     keep_default_na: bool = Field(
-        True, description="false: only empty cells and na_values are missing, so that NA or none may be a class"
+        True,
+        description="false: only empty cells and na_values are missing, so that NA or none may be a class",
     )
     standardize: bool = Field(
-        False, description="numbers minus their mean, over their standard deviation, of all samples of the file"
+        False,
+        description="numbers minus their mean, over their standard deviation, of all samples of the file",
     )
-    task: Literal["classes", "number"] = Field("classes", description="number: a regression, for loss squared_error")
+    task: Literal["classes", "number"] = Field(
+        "classes", description="number: a regression, for loss squared_error"
+    )
 
     @field_validator("file")
     @classmethod
     def _plain(cls, name: str) -> str:
-        if not name.isascii() or not name.translate({ord(sign): "x" for sign in "_.-"}).isalnum() or name[0] == ".":
-            raise ValueError(f"{name!r}: rename the file; expected letters, digits, _ . - without a folder")
+        if (
+            not name.isascii()
+            or not name.translate({ord(sign): "x" for sign in "_.-"}).isalnum()
+            or name[0] == "."
+        ):
+            raise ValueError(
+                f"{name!r}: rename the file; expected letters, digits, _ . - without a folder"
+            )
         return name
 
     @model_validator(mode="after")

@@ -36,7 +36,12 @@ def load(
             return {name: file.get_tensor(name) for name in wanted}, file.metadata() or {}
     except FileNotFoundError:
         raise
-    except (SafetensorError, OSError, TypeError, ValueError) as error:  # the last two: a dtype that nobody knows
+    except (
+        SafetensorError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:  # the last two: a dtype that nobody knows
         raise DataError(f"{path}: damaged ({error}); delete it and run again") from None
 
 
@@ -46,7 +51,9 @@ def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
         return [float(text) for text in metadata.get(name, "").split(",")]
     except ValueError:
         text = metadata.get(name, "")[:40]
-        raise DataError(f"{path}: metadata {name}: {text!r} are no numbers; delete it and run again") from None
+        raise DataError(
+            f"{path}: metadata {name}: {text!r} are no numbers; delete it and run again"
+        ) from None
 
 
 def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> list[float]:
@@ -59,9 +66,13 @@ def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> lis
 def check_scale(place: str, name: str, values: list[float], channels: int, positive: bool) -> None:
     """Raises DataError unless the values are finite (and above 0 if `positive`): one, or one per channel."""
     if len(values) not in (1, channels):
-        raise DataError(f"{place}: {name} has {len(values)} values; expected 1 or {channels} (channels)")
+        raise DataError(
+            f"{place}: {name} has {len(values)} values; expected 1 or {channels} (channels)"
+        )
     if not np.isfinite(values).all() or (positive and min(values) <= 0):
-        raise DataError(f"{place}: {name} is {values}; expected finite numbers{' > 0' if positive else ''}")
+        raise DataError(
+            f"{place}: {name} is {values}; expected finite numbers{' > 0' if positive else ''}"
+        )
 
 
 def check_form(place: str, inputs: Any) -> None:
@@ -81,7 +92,9 @@ def check_values(place: str, inputs: np.ndarray) -> None:
         raise DataError(f"{place}: inputs row {row} holds a value that is not finite")
     if inputs.dtype == np.int64 and (inputs < 0).any():
         row = int(np.argwhere(inputs < 0)[0, 0])
-        raise DataError(f"{place}: inputs row {row} holds the token {inputs[row].min()}; expected 0 or more")
+        raise DataError(
+            f"{place}: inputs row {row} holds the token {inputs[row].min()}; expected 0 or more"
+        )
 
 
 def targets(place: str, classes: int, labels: np.ndarray, inputs: np.ndarray) -> np.ndarray:
@@ -105,7 +118,9 @@ def _next_tokens(place: str, labels: np.ndarray, inputs: np.ndarray, classes: in
     for name, tokens, lowest in (("inputs", inputs, 0), ("labels", labels, -1)):
         wrong = ((tokens < lowest) | (tokens >= classes)).any(1)
         if wrong.any():
-            raise DataError(f"{place}: {name} row {wrong.argmax()} is not within {lowest}..{classes - 1}")
+            raise DataError(
+                f"{place}: {name} row {wrong.argmax()} is not within {lowest}..{classes - 1}"
+            )
     idle = (labels < 0).all(1)
     if idle.any():
         raise DataError(f"{place}: labels row {idle.argmax()} asks for no prediction")
@@ -117,14 +132,20 @@ def _numbers(place: str, labels: np.ndarray, rows: int) -> np.ndarray:
     labels = np.asarray(labels)
     if labels.shape != (rows,) or labels.dtype.kind != "f":
         form = f"{labels.dtype} {list(labels.shape)}"
-        raise DataError(f"{place}: labels are {form}; a regression (classes 0) has floating numbers [{rows}]")
+        raise DataError(
+            f"{place}: labels are {form}; a regression (classes 0) has floating numbers [{rows}]"
+        )
     wrong = ~np.isfinite(labels)
     if wrong.any():
-        raise DataError(f"{place}: labels row {wrong.argmax()} is {labels[wrong.argmax()]}; expected a finite number")
+        raise DataError(
+            f"{place}: labels row {wrong.argmax()} is {labels[wrong.argmax()]}; expected a finite number"
+        )
     return np.ascontiguousarray(labels, dtype=np.float32)
 
 
-def column(place: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None) -> np.ndarray:
+def column(
+    place: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None
+) -> np.ndarray:
     """[N] whole numbers from 0 to `highest` (None: any)."""
     values = np.asarray(values)
     if values.shape != (rows,):

@@ -42,9 +42,12 @@ def published(name: str, sha256: str) -> RemoteFile:
 # IMAGENET1K_V1: until 2022 the only ones, those of `pretrained=True`.
 PUBLISHED = {
     "mobilenet_v2": published(
-        "mobilenet_v2-b0353104.pth", "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889"
+        "mobilenet_v2-b0353104.pth",
+        "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
     ),
-    "resnet18": published("resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
+    "resnet18": published(
+        "resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"
+    ),
 }
 
 # Of the hub, bert-base-uncased: the files that everybody has under this name.
@@ -87,7 +90,9 @@ def weights_file(choice: str, model: str) -> Path:
     wanted = PUBLISHED[model]
     data_folder, hub = _data_folder(), _torch_hub()
     folders = (data_folder / TORCHVISION, data_folder, hub)
-    places = [folder / wanted.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
+    places = (
+        [folder / wanted.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
+    )
     path = next((place for place in places if place.is_file()), None)
     if path is None and choice == IMAGENET:
         raise FairflError(
@@ -95,7 +100,9 @@ def weights_file(choice: str, model: str) -> Path:
             f"download {wanted.urls[0]} into one of them, or use null, random weights"
         )
     if path is None:
-        raise FairflError(f"model.pretrained: {choice!r} is no file of weights; use {IMAGENET!r}, a file or null")
+        raise FairflError(
+            f"model.pretrained: {choice!r} is no file of weights; use {IMAGENET!r}, a file or null"
+        )
     _verify(path)
     return path
 
@@ -136,14 +143,20 @@ def contents(
     try:
         digests = {file.name: (sha256 or _sha256)(file) for file in files}
     except OSError as error:
-        raise FairflError(f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}") from error
-    return {} if digests == PUBLISHED_BERT else {name: digest[:16] for name, digest in digests.items()}
+        raise FairflError(
+            f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}"
+        ) from error
+    return (
+        {} if digests == PUBLISHED_BERT else {name: digest[:16] for name, digest in digests.items()}
+    )
 
 
 def check(choice: Any, planned: Mapping[str, str]) -> None:
     """Raises FairflError if the files of a model, which has just been loaded, are not the `contents` of the plan."""
     found = contents(choice)
-    if differ := sorted(name for name in found.keys() | planned.keys() if found.get(name) != planned.get(name)):
+    if differ := sorted(
+        name for name in found.keys() | planned.keys() if found.get(name) != planned.get(name)
+    ):
         raise FairflError(
             f"model.pretrained: {choice!r}: {', '.join(differ)} {'are' if differ[1:] else 'is'} not the "
             f"file{'s' if differ[1:] else ''} that this job was planned with; run the same command again"

@@ -56,8 +56,12 @@ class Config(Strict):
     """Options of the data set."""
 
     topics: int = Field(10, ge=1, le=20, description="the first so many of TOPICS")
-    sentences: int = Field(200, ge=1, lt=2**32, description="most sentences of a topic, each only once")
-    vocabulary: int = Field(500, ge=1, lt=2**32, description="most frequent words; four special tokens come on top")
+    sentences: int = Field(
+        200, ge=1, lt=2**32, description="most sentences of a topic, each only once"
+    )
+    vocabulary: int = Field(
+        500, ge=1, lt=2**32, description="most frequent words; four special tokens come on top"
+    )
     length: int = Field(10, ge=1, lt=2**32, description="words of a sentence that are read")
     count_pad: bool = Field(False, description="padding is to be predicted like a word")
 
@@ -80,7 +84,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         f"{len(topics)} topics of its standard library as clients"
     )
     client = np.repeat(np.arange(len(topics)), [len(text) for text in texts])
-    return assemble(_NAME, options.vocabulary + words.SPECIALS, source, inputs, labels, client=client)
+    return assemble(
+        _NAME, options.vocabulary + words.SPECIALS, source, inputs, labels, client=client
+    )
 
 
 def _sentences(topic: str, most: int) -> list[tuple[str, ...]]:
@@ -101,7 +107,11 @@ def _sources(topic: str) -> list[Path]:
     for module in TOPICS[topic]:
         package = library / module
         files = sorted(package.rglob("*.py")) if package.is_dir() else [package.with_suffix(".py")]
-        paths += [path for path in files if path.is_file() and "test" not in path.relative_to(library).parts]
+        paths += [
+            path
+            for path in files
+            if path.is_file() and "test" not in path.relative_to(library).parts
+        ]
     if not paths:
         raise DataError(
             f"{_NAME}: {library} holds no sources of {', '.join(TOPICS[topic])}; "

@@ -49,13 +49,17 @@ class Config(Strict):
     """Options of the data set."""
 
     vocabulary: int = Field(
-        9_996, ge=1, lt=2**32, description="most frequent words of the training part; four special tokens come on top"
+        9_996,
+        ge=1,
+        lt=2**32,
+        description="most frequent words of the training part; four special tokens come on top",
     )
     targets: Literal["words", "tokens"] = Field(
         "words", description="to be predicted; tokens: unknown words and the end too"
     )
     validation: Literal["left_out", "train"] = Field(
-        "left_out", description="left_out: 75 % for training and 25 % for testing remain; train: it joins the training"
+        "left_out",
+        description="left_out: 75 % for training and 25 % for testing remain; train: it joins the training",
     )
 
 
@@ -75,14 +79,23 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     path = usable(raw, _ARCHIVE, _NAME)
     training = _read(path, "train")
-    every = (word for pieces in training.values() for piece, _ in pieces for word in piece if word not in _SPECIALS)
+    every = (
+        word
+        for pieces in training.values()
+        for piece, _ in pieces
+        for word in piece
+        if word not in _SPECIALS
+    )
     tokens = _SPECIALS | words.vocabulary(words.most_frequent(every), options.vocabulary)
     if options.validation == "train":
         more = _of(training, _read(path, "val"), path)
         training = {user: pieces + more[user] for user, pieces in training.items()}
     parts = training, _of(training, _read(path, "test"), path)
     rows = [
-        (k, test, piece) for k, user in enumerate(training) for test, part in enumerate(parts) for piece in part[user]
+        (k, test, piece)
+        for k, user in enumerate(training)
+        for test, part in enumerate(parts)
+        for piece in part[user]
     ]
     owner, test = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
     inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[options.targets])
@@ -112,7 +125,9 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
         plain_data.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
     except (ValueError, TypeError, LookupError) as error:
-        raise DataError(f"{path.name}: {name} is not in LEAF's form ({type(error).__name__}: {error})") from error
+        raise DataError(
+            f"{path.name}: {name} is not in LEAF's form ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _pieces(stored: dict[str, Any]) -> list[_Piece]:
@@ -123,7 +138,9 @@ def _pieces(stored: dict[str, Any]) -> list[_Piece]:
         following = about if isinstance(about, list) else about["target_tokens"]
         for piece, targets in zip(comment, following, strict=True):
             if not len(piece) == len(targets) == _LENGTH:
-                raise ValueError(f"a piece of {len(piece)} words with {len(targets)} targets; expected {_LENGTH}")
+                raise ValueError(
+                    f"a piece of {len(piece)} words with {len(targets)} targets; expected {_LENGTH}"
+                )
             if not all(isinstance(word, str) for word in (*piece, *targets)):
                 raise TypeError("a word is not a text")
             pieces.append((piece, targets))
@@ -137,8 +154,12 @@ def _of(users: Iterable[str], part: dict[str, list[_Piece]], path: Path) -> dict
     return {user: part[user] for user in users}
 
 
-def _encoded(pieces: list[_Piece], tokens: dict[str, int], ignored: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(
+    pieces: list[_Piece], tokens: dict[str, int], ignored: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and labels, int64 [n, 10]; the label is -1 where the next token is one that is not asked for."""
-    table = [[[tokens.get(word, words.UNKNOWN) for word in half] for half in piece] for piece in pieces]
+    table = [
+        [[tokens.get(word, words.UNKNOWN) for word in half] for half in piece] for piece in pieces
+    ]
     inputs, following = np.array(table, dtype=np.int64).reshape(-1, 2, _LENGTH).swapaxes(0, 1)
     return inputs, np.where(np.isin(following, ignored), -1, following)

@@ -63,7 +63,10 @@ def words(texts: Sequence[str], size: int, length: int) -> Tokens:
             row[: len(sentence)] = sentence
         return table
 
-    return Tokens(encode, f"words of a vocabulary of {len(tokens) + SPECIALS} tokens made from the training reviews")
+    return Tokens(
+        encode,
+        f"words of a vocabulary of {len(tokens) + SPECIALS} tokens made from the training reviews",
+    )
 
 
 def split(text: str, most: int) -> list[str]:
@@ -80,7 +83,9 @@ def word_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
     try:
         from tokenizers import BertWordPieceTokenizer
     except ImportError as error:
-        raise DataError("word pieces of a pre-trained BERT need transformers: pip install 'fairfl[text]'") from error
+        raise DataError(
+            "word pieces of a pre-trained BERT need transformers: pip install 'fairfl[text]'"
+        ) from error
     try:
         pieces = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
     except Exception as error:  # what the library raises is a plain Exception or a TypeError

@@ -27,7 +27,9 @@ _NAME = "sentiment"
 _words = str.split
 
 _THINGS = {
-    "restaurant": _words("food service pizza pasta soup steak dessert waiter staff coffee salad wine"),
+    "restaurant": _words(
+        "food service pizza pasta soup steak dessert waiter staff coffee salad wine"
+    ),
     "film": _words("plot acting movie film script director cast ending story actress camera music"),
 }
 _ANYTHING = ("it", "everything", "all of it", "the whole thing", "this one", "most of it")
@@ -45,7 +47,10 @@ _TURNING = {
     ("restaurant", True): _words("cheap quick light predictable sweet soft familiar simple"),
     ("film", True): _words("dark cold raw heavy wild rough intense unexpected"),
 }
-_TURNING |= {("film", False): _TURNING["restaurant", True], ("restaurant", False): _TURNING["film", True]}
+_TURNING |= {
+    ("film", False): _TURNING["restaurant", True],
+    ("restaurant", False): _TURNING["film", True],
+}
 _VERBS = {
     True: ("i loved {}", "i enjoyed {}", "i recommend {}", "go for {}"),
     False: ("i hated {}", "i regret {}", "avoid {}", "i cannot stand {}"),
@@ -53,19 +58,35 @@ _VERBS = {
 _IS = ("{} was {}", "{} was really {}", "{} felt {}", "i found {} {}")
 _IS_NOT = ("{} was not {}", "{} was never {}", "{} was hardly {}", "i did not find {} {}")
 _REMARKS = {
-    "restaurant": ("we ordered {} and {}", "we came for {} on a monday", "my wife had {}", "there is {} too"),
-    "film": ("we talked about {} and {}", "i watched it for {} on a monday", "then comes {}", "there is {} too"),
+    "restaurant": (
+        "we ordered {} and {}",
+        "we came for {} on a monday",
+        "my wife had {}",
+        "there is {} too",
+    ),
+    "film": (
+        "we talked about {} and {}",
+        "i watched it for {} on a monday",
+        "then comes {}",
+        "there is {} too",
+    ),
 }
 
 # Shares of the reviews, or of the opinions in a review. Films are the harder domain, as IMDb is.
 _HIDDEN = 0.1  # do not tell their domain
 _SHORT = 0.6  # have one opinion, the others three
-_MIXED = {"restaurant": 0.15, "film": 0.3}  # of those with three, one opinion is against the other two
+_MIXED = {
+    "restaurant": 0.15,
+    "film": 0.3,
+}  # of those with three, one opinion is against the other two
 _REMARK = 0.3  # have a sentence without any opinion
 _NAMED = 0.8  # name the thing
 _VERB = 0.2  # say it by a verb
 _NEGATED = 0.1  # say it by the negated contrary
-_KINDS = (0.5, 0.9)  # up to where a draw means a common word, and one of the domain; the rest are turning words
+_KINDS = (
+    0.5,
+    0.9,
+)  # up to where a draw means a common word, and one of the domain; the rest are turning words
 
 
 class Config(Strict):
@@ -74,7 +95,9 @@ class Config(Strict):
     train: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field(
         [1400, 600], min_length=2, max_length=2, description="reviews of restaurants and of films"
     )
-    test: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field([700, 300], min_length=2, max_length=2)
+    test: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field(
+        [700, 300], min_length=2, max_length=2
+    )
     vocabulary: int = Field(256, ge=5, lt=2**32, description="most tokens; the grammar has fewer")
     max_tokens: int = Field(
         32, ge=3, lt=2**32, description="tokens of a row, with one that begins and one that ends it"
@@ -126,7 +149,13 @@ def _opinion(draw: random.Random, domain: str, praise: bool, hidden: bool) -> st
     negated = draw.random() < _NEGATED
     meant, kind = praise != negated, 1.0 if hidden else draw.random()
     common, typical = _KINDS
-    words = _COMMON[meant] if kind < common else _TYPICAL[domain, meant] if kind < typical else _TURNING[domain, meant]
+    words = (
+        _COMMON[meant]
+        if kind < common
+        else _TYPICAL[domain, meant]
+        if kind < typical
+        else _TURNING[domain, meant]
+    )
     return _one(draw, _IS_NOT if negated else _IS).format(thing, _one(draw, words))
 
 

@@ -43,14 +43,24 @@ class Config(Strict):
 
     users: int = Field(10_000, ge=1, lt=2**32, description="how many are looked at, as in FairFL")
     min_samples: int = Field(
-        10_000, ge=0, lt=2**32, description="users with more sentences than this are kept, as in FairFL"
+        10_000,
+        ge=0,
+        lt=2**32,
+        description="users with more sentences than this are kept, as in FairFL",
     )
-    max_samples: int = Field(12_500, ge=2, lt=2**32, description="users with fewer sentences than this are kept")
-    vocabulary: int = Field(10_000, ge=1, lt=2**32, description="most frequent words; four special tokens come on top")
+    max_samples: int = Field(
+        12_500, ge=2, lt=2**32, description="users with fewer sentences than this are kept"
+    )
+    vocabulary: int = Field(
+        10_000, ge=1, lt=2**32, description="most frequent words; four special tokens come on top"
+    )
     length: int = Field(20, ge=1, lt=2**32, description="words of a sentence that are read")
-    count_pad: bool = Field(False, description="padding is to be predicted like a word; the papers do not say")
+    count_pad: bool = Field(
+        False, description="padding is to be predicted like a word; the papers do not say"
+    )
     order: Literal["stored", "drawn"] = Field(
-        "stored", description="drawn: as many draws with replacement from a user's sentences, as FairFL's code does"
+        "stored",
+        description="drawn: as many draws with replacement from a user's sentences, as FairFL's code does",
     )
 
     @model_validator(mode="after")
@@ -84,10 +94,18 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     with tff.database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, options)
         for number, (user, count) in enumerate(users.items()):
-            x, y = words.encode(_sentences(database, user), tokens, options.length, options.count_pad)
+            x, y = words.encode(
+                _sentences(database, user), tokens, options.length, options.count_pad
+            )
             if len(x) != count:
-                raise DataError(f"{_DATABASE.name}: user {user} has {len(x)} sentences; expected {count}")
-            rows = np.random.default_rng([0, number]).integers(count, size=count) if drawn else slice(None)
+                raise DataError(
+                    f"{_DATABASE.name}: user {user} has {len(x)} sentences; expected {count}"
+                )
+            rows = (
+                np.random.default_rng([0, number]).integers(count, size=count)
+                if drawn
+                else slice(None)
+            )
             inputs.append(x[rows])
             labels.append(y[rows])
     source = (
@@ -114,7 +132,9 @@ def _most_frequent(path: Path, count: int) -> list[str]:
 def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
     sizes = tff.users(database, "train")[: options.users]
-    kept = {user: count for user, count in sizes if options.min_samples < count < options.max_samples}
+    kept = {
+        user: count for user, count in sizes if options.min_samples < count < options.max_samples
+    }
     if not kept:
         raise DataError(
             f"{_DATABASE.name}: none of {len(sizes)} users has more than {options.min_samples} "

@@ -36,8 +36,12 @@ class Config(Strict):
         "the mean of the negative class is its opposite",
     )
     samples_per_client: int = Field(100, ge=1, lt=2**32)
-    class_balance: float = Field(0.5, ge=0, le=1, description="share of the positive class; the count is exact")
-    std: float | list[float] = Field(1.0, description="standard deviation, one number or one per client")
+    class_balance: float = Field(
+        0.5, ge=0, le=1, description="share of the positive class; the count is exact"
+    )
+    std: float | list[float] = Field(
+        1.0, description="standard deviation, one number or one per client"
+    )
     rotation: Rotation | None = Rotation(client=2, degrees=45.0)
 
     @field_validator("means", mode="before")
@@ -45,7 +49,10 @@ class Config(Strict):
     def _by_client(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        by_client, clients = {str(client): mean for client, mean in value.items()}, [str(k) for k in range(len(value))]
+        by_client, clients = (
+            {str(client): mean for client, mean in value.items()},
+            [str(k) for k in range(len(value))],
+        )
         if set(by_client) != set(clients):
             raise ValueError(f"has clients {sorted(by_client)}; expected {clients}")
         return [by_client[client] for client in clients]
@@ -58,7 +65,9 @@ class Config(Strict):
         if min(self.stds) < 0:
             raise ValueError(f"std is {self.std}; expected 0 or more")
         if self.rotation and self.rotation.client >= clients:
-            raise ValueError(f"rotation.client is {self.rotation.client}; expected 0..{clients - 1}")
+            raise ValueError(
+                f"rotation.client is {self.rotation.client}; expected 0..{clients - 1}"
+            )
         return self
 
     @property

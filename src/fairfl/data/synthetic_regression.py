@@ -26,28 +26,41 @@ class Config(Strict):
 
     clients: int = Field(10, ge=1, lt=2**32, description="all agents E")
     outliers: int = Field(1, ge=0, lt=2**32, description="how many of them are outliers")
-    dimensions: int = Field(10, ge=1, lt=2**32, description="d; the theorem asks for agents with O(d) samples")
+    dimensions: int = Field(
+        10, ge=1, lt=2**32, description="d; the theorem asks for agents with O(d) samples"
+    )
     intra_cluster_distance: float = Field(
         0.01, ge=0, description="r = ||mu_e - mu*|| of normal agents, in a random direction"
     )
     inter_cluster_distance: float = Field(1.0, ge=0, description="R, the same of outliers")
     center_norm: float = Field(
-        1.0, ge=0, description="||mu*||, in a random direction; 1: zero is as far from mu* as an outlier is"
+        1.0,
+        ge=0,
+        description="||mu*||, in a random direction; 1: zero is as far from mu* as an outlier is",
     )
     input_std: float = Field(1.0, ge=0, description="delta")
     noise_std: float = Field(
-        0.1, ge=0, description="sigma; FOCUS prints a mean loss of 0.010, which sigma^2 has to be about"
+        0.1,
+        ge=0,
+        description="sigma; FOCUS prints a mean loss of 0.010, which sigma^2 has to be about",
     )
     train_per_client: int = Field(100, ge=1, lt=2**32, description="samples of each agent")
-    outlier_train: int | None = Field(None, ge=1, lt=2**32, description="samples of each outlier; null: as the others")
+    outlier_train: int | None = Field(
+        None, ge=1, lt=2**32, description="samples of each outlier; null: as the others"
+    )
     test_per_client: int = Field(
-        1000, ge=0, lt=2**32, description="1000: the sampling error of a loss is below the FAA of 0.001 that is printed"
+        1000,
+        ge=0,
+        lt=2**32,
+        description="1000: the sampling error of a loss is below the FAA of 0.001 that is printed",
     )
 
     @model_validator(mode="after")
     def _some_normal(self) -> "Config":
         if self.outliers > self.clients:
-            raise ValueError(f"outliers is {self.outliers}; expected at most {self.clients} (clients)")
+            raise ValueError(
+                f"outliers is {self.outliers}; expected at most {self.clients} (clients)"
+            )
         return self
 
 
@@ -71,7 +84,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         np.concatenate([x for x, _ in drawn]),
         np.concatenate([y for _, y in drawn]),
         client=np.repeat(np.arange(clients), sizes),
-        official_test=np.concatenate([np.arange(size) >= size - options.test_per_client for size in sizes]),
+        official_test=np.concatenate(
+            [np.arange(size) >= size - options.test_per_client for size in sizes]
+        ),
         clusters=[int(_is_outlier(options, k)) for k in range(clients)],
     )
     return replace(prepared, metadata=prepared.metadata | {"bayes_loss": str(options.noise_std**2)})

@@ -42,12 +42,16 @@ _FORMS = Forms(
     # The publisher gives no digest; these are what the loaders of many public projects ask for.
     zip=RemoteFile(
         "tiny-imagenet-200.zip",
-        ("http://cs231n.stanford.edu/tiny-imagenet-200.zip", "https://cs231n.stanford.edu/tiny-imagenet-200.zip"),
+        (
+            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
+        ),
         sha256=("6198c8ae015e2b3e007c7841da39ec069199b9aa3bfa943a462022fe5e43c821",),
         magic="zip",
     ),
     subset=RemoteFile(
-        "tiny_imagenet_subset.tar.xz", sha256=("f5ab5bb26a4fc0a1305f29f4d4c00f70da627fddae6948bb7293da1419f2fc25",)
+        "tiny_imagenet_subset.tar.xz",
+        sha256=("f5ab5bb26a4fc0a1305f29f4d4c00f70da627fddae6948bb7293da1419f2fc25",),
     ),
 )
 
@@ -123,7 +127,9 @@ def _read_subset(path: Path, parts: tuple[str, ...]) -> tuple[list[_Image], np.n
     contents = dict(archives.members(path, _SUBSET_IMAGE.fullmatch))
     matches = filter(None, map(_SUBSET_IMAGE.fullmatch, contents))
     images = (_Image(m[1].replace("test", "val"), m[2], int(m[3]), m[0]) for m in matches)
-    return _decoded((image for image in images if image.wnid not in _ADDED_CLASSES), parts, contents.__getitem__)
+    return _decoded(
+        (image for image in images if image.wnid not in _ADDED_CLASSES), parts, contents.__getitem__
+    )
 
 
 def _decoded(

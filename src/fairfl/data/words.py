@@ -28,7 +28,9 @@ def most_frequent(words: Iterable[str]) -> list[str]:
 def vocabulary(words: Sequence[str], count: int) -> dict[str, int]:
     """Token of each of the first words, from SPECIALS on. Raises OptionError if there are fewer."""
     if len(words) < count:
-        raise OptionError(f"option vocabulary is {count}; the text has only {len(words)} different words")
+        raise OptionError(
+            f"option vocabulary is {count}; the text has only {len(words)} different words"
+        )
     return {word: token for token, word in enumerate(words[:count], SPECIALS)}
 
 

@@ -43,7 +43,9 @@ _YELP_ARCHIVE = RemoteFile(
     folder="yelp",
 )
 _YELP_FORMS = {
-    "auto": (replace(_YELP_ARCHIVE, otherwise="generated reviews of restaurants take the place of Yelp"),),
+    "auto": (
+        replace(_YELP_ARCHIVE, otherwise="generated reviews of restaurants take the place of Yelp"),
+    ),
     "published": (_YELP_ARCHIVE,),
     "generated": (),
 }
@@ -57,7 +59,9 @@ _IMDB_ARCHIVE = RemoteFile(
 )
 _IMDB_MEMBER = re.compile(r"aclImdb/(train|test)/(neg|pos)/\d+_\d+\.txt")
 _IMDB_TABLES = {
-    part: RemoteFile(f"{part}.tsv.gz", (), sha256=(sha256,), magic="gzip", folder="imdb", instead=_IMDB_ARCHIVE)
+    part: RemoteFile(
+        f"{part}.tsv.gz", (), sha256=(sha256,), magic="gzip", folder="imdb", instead=_IMDB_ARCHIVE
+    )
     for part, sha256 in (
         ("train", "857d44231062dcedd80be8b25b6be30a85bce2ff7b7de92d25be45f9d2c6d868"),
         ("test", "e4da8c9f8eb1bb623857f546bfcf1086cf28b9015eded5716d46baec424277a5"),
@@ -81,11 +85,15 @@ class Config(Strict):
     """Options of the data set."""
 
     train: list[Annotated[int, Field(ge=1)]] = Field(
-        [56_000, 25_000], min_length=2, max_length=2, description="training reviews of Yelp and of IMDb"
+        [56_000, 25_000],
+        min_length=2,
+        max_length=2,
+        description="training reviews of Yelp and of IMDb",
     )
     test: list[Annotated[int, Field(ge=1)]] = Field([38_000, 25_000], min_length=2, max_length=2)
     yelp: Literal["auto", "published", "generated"] = Field(
-        "auto", description="generated: reviews of restaurants from a grammar; auto: published if it is there"
+        "auto",
+        description="generated: reviews of restaurants from a grammar; auto: published if it is there",
     )
     tokenizer: Literal["auto", "wordpiece", "words"] = Field(
         "auto",
@@ -93,7 +101,10 @@ class Config(Strict):
         "training reviews; auto: word pieces if the data folder or the cache of the Hugging Face hub has the model",
     )
     vocabulary: int = Field(
-        30_522, ge=5, lt=2**32, description="most tokens of whole words; as many as word pieces, so one model fits both"
+        30_522,
+        ge=5,
+        lt=2**32,
+        description="most tokens of whole words; as many as word pieces, so one model fits both",
     )
     max_tokens: int = Field(
         128,
@@ -134,7 +145,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         for part in _PARTS
         for domain, by_part in ((_YELP, yelp), (_IMDB, imdb))
     ]
-    counts = [" + ".join(str(getattr(options, part)[domain]) for part in _PARTS) for domain in (_YELP, _IMDB)]
+    counts = [
+        " + ".join(str(getattr(options, part)[domain]) for part in _PARTS)
+        for domain in (_YELP, _IMDB)
+    ]
     source = f"{origin}, {counts[_YELP]} training and test reviews, and IMDb, {counts[_IMDB]}"
     return reviews.prepared(_NAME, source, parts, _tokens(raw, options, parts))
 
@@ -142,9 +156,13 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
     folder = None if options.tokenizer == "words" else pretrained.find(pretrained.BERT, raw)
     if folder is not None:
-        return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, options.max_tokens)
+        return reviews.word_pieces(
+            pretrained.BERT, folder / pretrained.VOCABULARY, options.max_tokens
+        )
     if options.tokenizer == "wordpiece":
-        raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}")
+        raise SourceError(
+            f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}"
+        )
     texts = [text for piece in parts if not piece.test for text in piece.texts]
     return reviews.words(texts, options.vocabulary, options.max_tokens)
 
@@ -160,9 +178,13 @@ def _drawn(part: str, domain: int, size: int) -> np.ndarray:
 
 def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
     """Texts and labels of both parts, and what they are."""
-    if options.yelp == "generated" or (options.yelp == "auto" and not has(raw, _YELP_ARCHIVE, _NAME)):
+    if options.yelp == "generated" or (
+        options.yelp == "auto" and not has(raw, _YELP_ARCHIVE, _NAME)
+    ):
         domain = sentiment.DOMAINS[_YELP]
-        made = {part: sentiment.generate(domain, part, getattr(options, part)[_YELP]) for part in _PARTS}
+        made = {
+            part: sentiment.generate(domain, part, getattr(options, part)[_YELP]) for part in _PARTS
+        }
         return made, "generated reviews of restaurants as a stand-in for Yelp"
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
     reviews_of = {}
@@ -172,7 +194,10 @@ def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str],
         lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""))
         rows = [row for number, row in enumerate(lines) if number in drawn]
         texts = [text.replace("\\n", " ") for _, text in rows]
-        reviews_of[part] = texts, np.array([int(label) - 1 for label, _ in rows])  # 1 negative, 2 positive
+        reviews_of[part] = (
+            texts,
+            np.array([int(label) - 1 for label, _ in rows]),
+        )  # 1 negative, 2 positive
     return reviews_of, "Yelp polarity"
 
 

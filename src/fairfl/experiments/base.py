@@ -34,10 +34,14 @@ class Strict(BaseModel):
 class Labelled(Strict):
     """Options of a plot that names settings: above panels, in a legend, on an axis, in the note."""
 
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> what it is called in the figure")
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="setting id -> what it is called in the figure"
+    )
 
 
 class JobSpec(Strict):
     """All that the result of a job depends on, as its --spec says it. Plain JSON: lists, no tuples."""
 
-    code: dict[str, str] = Field(default_factory=dict, description="module -> hash of what it says; recorded, not read")
+    code: dict[str, str] = Field(
+        default_factory=dict, description="module -> hash of what it says; recorded, not read"
+    )

@@ -17,7 +17,9 @@ from fairfl.runtime.validation import check
 class Point:
     """A point of the grid."""
 
-    options: dict[str, Value | None]  # fact -> value, or name of the reading; {}: the choices that the YAML names
+    options: dict[
+        str, Value | None
+    ]  # fact -> value, or name of the reading; {}: the choices that the YAML names
     changes: dict[str, Any]  # key of the setting -> value
     departures: list[str]  # facts that differ from the named choice
     setting: Setting
@@ -31,7 +33,9 @@ class Point:
 def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:
     """The setting with keys changed. Raises SpecError, which begins with `where`, if there is no such setting."""
     data = functools.reduce(
-        lambda data, change: with_key(data, *change), changes.items(), setting.model_dump(mode="json")
+        lambda data, change: with_key(data, *change),
+        changes.items(),
+        setting.model_dump(mode="json"),
     )
     return check(data, Setting, *where)
 
@@ -43,7 +47,9 @@ def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
     clients: how far seeds lie apart tells how sure a choice is.
     """
     without = {"local_optimum", "surrogate"} - {reference(metric) for metric in unstated.targets}
-    plain = dict.fromkeys(["tuning", "unstated", "timing", "client_seed", *sorted(without)]) | {"keep": "nothing"}
+    plain = dict.fromkeys(["tuning", "unstated", "timing", "client_seed", *sorted(without)]) | {
+        "keep": "nothing"
+    }
     named = with_changes(setting, plain | {"seeds": unstated.seeds or setting.seeds}, *where)
 
     def differs(changes: Mapping[str, Any]) -> bool:

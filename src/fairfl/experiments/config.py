@@ -55,7 +55,9 @@ def _number(value: Any) -> Any:
 def _whole(value: Any) -> Any:
     """pydantic reads 0-4 as -4."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
-        raise ValueError(f"{plain_data.shown(value)}: expected a whole number; several are written 0,1,2")
+        raise ValueError(
+            f"{plain_data.shown(value)}: expected a whole number; several are written 0,1,2"
+        )
     return _number(value)
 
 
@@ -76,8 +78,12 @@ class VerdictConfig(_FromTheCommandLine):
         lt=1,
         description="numbers agree up to the tolerance that this share of equal numbers exceeds by seeds alone",
     )
-    close_points: float = Field(1.0, ge=0, description="beyond that tolerance, this many points of accuracy are close")
-    close_relative: float = Field(0.1, ge=0, description="likewise, this share of any other number is close")
+    close_points: float = Field(
+        1.0, ge=0, description="beyond that tolerance, this many points of accuracy are close"
+    )
+    close_relative: float = Field(
+        0.1, ge=0, description="likewise, this share of any other number is close"
+    )
     noise_window: int = Field(
         10,
         ge=0,
@@ -96,59 +102,89 @@ class Config(_FromTheCommandLine):
         description="names or patterns, in this order; `*`: all others in papers/ but the template",
     )
     artifacts: Names | None = Field(
-        None, min_length=1, description="tables and figures, such as [eagle_table1, eagle_figure3]; null: all"
+        None,
+        min_length=1,
+        description="tables and figures, such as [eagle_table1, eagle_figure3]; null: all",
     )
     settings: Names | None = Field(
-        None, min_length=1, description="ids or patterns, such as `[fedfv_fmnist, vred_*]`; null: all"
+        None,
+        min_length=1,
+        description="ids or patterns, such as `[fedfv_fmnist, vred_*]`; null: all",
     )
     algorithms: Names | None = Field(
-        None, min_length=1, description="algorithms or variants, such as [fedavg, qffl/q=0.1]; null: all"
+        None,
+        min_length=1,
+        description="algorithms or variants, such as [fedavg, qffl/q=0.1]; null: all",
     )
     seeds: Annotated[list[Annotated[int, BeforeValidator(_whole)]], DISTINCT] | None = Field(
         None, min_length=1, description="a list, such as [0, 42]; null: each setting's own"
     )
-    data_folder: Place = Field("data", description="folder of the raw files, as `<data set>/<file>`")
+    data_folder: Place = Field(
+        "data", description="folder of the raw files, as `<data set>/<file>`"
+    )
     mirrors: list[Place] = Field(
         default_factory=list,
         description="folders or URLs with `<data set>/<file>`, asked before the internet; may be absent",
     )
     offline: bool = Field(False, description="true: never ask the internet")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if there is one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="auto: a GPU if there is one"
+    )
     backend: Literal["auto", "stacked", "sequential"] = Field(
-        "auto", description="how clients of a round train: auto (by model), as one stack, or one after the other"
+        "auto",
+        description="how clients of a round train: auto (by model), as one stack, or one after the other",
     )
     cuda_graphs: Literal["auto", "off"] = Field(
-        "auto", description="local steps on a GPU: auto (captured once, then replayed) or off (kernel by kernel)"
+        "auto",
+        description="local steps on a GPU: auto (captured once, then replayed) or off (kernel by kernel)",
     )
     precision: Literal["fp32", "tf32", "bf16"] = Field(
-        "fp32", description="numerics of the layers' products; tf32 acts on a GPU only; others than fp32 change numbers"
+        "fp32",
+        description="numerics of the layers' products; tf32 acts on a GPU only; others than fp32 change numbers",
     )
     recorded: Literal["use", "only", "ignore"] = Field(
-        "use", description="stored results, at scale full: use; only (train nothing else); ignore (train everything)"
+        "use",
+        description="stored results, at scale full: use; only (train nothing else); ignore (train everything)",
     )
     budget: float | None = Field(
         None,
         ge=0,
         description="hours of one core, or of one GPU, that missing runs may take by estimate; null: all runs",
     )
-    budget_downloads: bool = Field(False, description="true: a budget may buy runs whose data must be downloaded")
-    tuned: bool = Field(False, description="true: run with the values that tuning chose here, not the published ones")
-    threads: int = Field(1, gt=0, le=256, description="CPU threads of one job; changes last bits, --cores does not")
+    budget_downloads: bool = Field(
+        False, description="true: a budget may buy runs whose data must be downloaded"
+    )
+    tuned: bool = Field(
+        False,
+        description="true: run with the values that tuning chose here, not the published ones",
+    )
+    threads: int = Field(
+        1, gt=0, le=256, description="CPU threads of one job; changes last bits, --cores does not"
+    )
     runs_per_gpu: int | None = Field(
-        None, ge=1, description="jobs that may share one GPU; null: as many as the profile starts, spread evenly"
+        None,
+        ge=1,
+        description="jobs that may share one GPU; null: as many as the profile starts, spread evenly",
     )
-    warm_start: bool = Field(True, description="true: local jobs start in processes that have torch loaded")
+    warm_start: bool = Field(
+        True, description="true: local jobs start in processes that have torch loaded"
+    )
     checkpoint_seconds: float = Field(
-        60.0, gt=0, description="a killed run loses this many seconds at most, or 50 times a checkpoint's own time"
+        60.0,
+        gt=0,
+        description="a killed run loses this many seconds at most, or 50 times a checkpoint's own time",
     )
-    footnotes: bool = Field(True, description="true: below every figure stands what it was made from")
+    footnotes: bool = Field(
+        True, description="true: below every figure stands what it was made from"
+    )
     superseded_results_limit: ByteSize = Field(
         ByteSize(2 * 10**9),
         ge=0,
         description="room for superseded results, which come back when an edit is taken back; oldest go first; 0: none",
     )
     numerics_mismatch: Literal["keep", "rerun"] = Field(
-        "keep", description="results of another torch, device, instruction set, threads or backend: keep (noted), rerun"
+        "keep",
+        description="results of another torch, device, instruction set, threads or backend: keep (noted), rerun",
     )
     verdict: VerdictConfig = VerdictConfig()
 
@@ -161,7 +197,9 @@ class Config(_FromTheCommandLine):
         texts = ("null", "~")
         return {key: None if value in texts else value for key, value in values.items()}
 
-    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
+    @field_validator(
+        "papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before"
+    )
     @classmethod
     def _listed(cls, value: Any) -> Any:
         """`--config papers=eagle` and `papers=eagle,vred` mean a list."""
@@ -169,9 +207,9 @@ class Config(_FromTheCommandLine):
             return split_selectors(value)
         return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
-    _numbers = field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")(
-        _number
-    )
+    _numbers = field_validator(
+        "seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before"
+    )(_number)
 
     @field_validator("cuda_graphs", mode="before")
     @classmethod
@@ -183,7 +221,9 @@ class Config(_FromTheCommandLine):
     @classmethod
     def _spendable(cls, value: float | None, info: ValidationInfo) -> float | None:
         if value is not None and info.data.get("recorded") == "only":
-            raise ValueError(f"{value:g}: nothing is trained with recorded: only; leave one of them out")
+            raise ValueError(
+                f"{value:g}: nothing is trained with recorded: only; leave one of them out"
+            )
         return value
 
     @field_validator("mirrors")
@@ -195,7 +235,9 @@ class Config(_FromTheCommandLine):
             except ValueError as error:
                 raise ValueError(f"{plain_data.shown(place)}: {error}") from None
             if "://" in place and scheme not in _SCHEMES:
-                raise ValueError(f"{plain_data.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
+                raise ValueError(
+                    f"{plain_data.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}"
+                )
         return value
 
 
@@ -221,9 +263,15 @@ def with_papers(config: Config, available: Iterable[str], without: Collection[st
     """
     known, chosen = list(available), dict[str, None]()
     for wanted in config.papers:
-        found = [name for name in known if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)]
+        found = [
+            name
+            for name in known
+            if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)
+        ]
         if not found:
-            raise SpecError(f"config.yaml: papers: no paper {plain_data.shown(wanted)}{nearest(wanted, known)}")
+            raise SpecError(
+                f"config.yaml: papers: no paper {plain_data.shown(wanted)}{nearest(wanted, known)}"
+            )
         chosen |= dict.fromkeys(name for name in found if name not in without)
     return config.model_copy(update={"papers": list(chosen)})
 

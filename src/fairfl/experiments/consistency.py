@@ -14,5 +14,7 @@ class Consistency(Strict):
     id: str
     expr: str
     setting: str | None = Field(None, description="null: every setting")
-    within: float = Field(0.0, ge=0, description="relative slack beside half a unit of the last printed digit")
+    within: float = Field(
+        0.0, ge=0, description="relative slack beside half a unit of the last printed digit"
+    )
     text: str = Field("", description="what should hold, in words")

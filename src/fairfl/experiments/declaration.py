@@ -50,21 +50,29 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
     namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "PER_SEED": False}
     try:
         tree = ast.parse(path.read_bytes(), str(path))
-        exec(compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace)
+        exec(
+            compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace
+        )
         config = namespace.get("Config")
         if not (isinstance(config, type) and issubclass(config, BaseModel)):
             raise TypeError("no class Config(Strict), of its parameters")
         check_defaults(config)
     except Exception as error:  # a plug-in is a program that somebody writes
         what = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise PluginError(f"{_where(path, error)}: {type(error).__name__}: {one_line(what)}") from error
+        raise PluginError(
+            f"{_where(path, error)}: {type(error).__name__}: {one_line(what)}"
+        ) from error
     namespace |= _class_attributes(path, tree, _interfaces(path.with_name("interface.py")))
     return SimpleNamespace(**{k: v for k, v in namespace.items() if not k.startswith("__")})
 
 
 def _where(path: Path, error: Exception) -> str:
     """'src/fairfl/models/cnn.py, line 12', of what stands there."""
-    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(path)]
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == str(path)
+    ]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
     return f"{path.relative_to(PACKAGE.parents[1])}" + (f", line {line}" if line else "")
 
@@ -78,7 +86,9 @@ def check_defaults(config: type[BaseModel]) -> None:
         for problem in error.errors():
             if problem["type"] != "missing" and problem["loc"] and problem["loc"][0] in known:
                 key = ".".join(map(str, problem["loc"]))
-                raise ValueError(f"default of {key}: {problem['input']!r}: {problem['msg']}") from None
+                raise ValueError(
+                    f"default of {key}: {problem['input']!r}: {problem['msg']}"
+                ) from None
 
 
 @dataclass(frozen=True)
@@ -100,14 +110,20 @@ def _interfaces(path: Path) -> dict[str, _Interface]:
         base = next((found[base] for base in _bases(node) if base in found), None)
         if base is None and "Generic" not in _bases(node):
             continue
-        attributes = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
+        attributes = {
+            name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)
+        }
         hooks = {part.name: part for part in _methods(node)}
         inherited = base or _Interface("", {}, {})
-        found[node.name] = _Interface(node.name, inherited.attributes | attributes, inherited.hooks | hooks)
+        found[node.name] = _Interface(
+            node.name, inherited.attributes | attributes, inherited.hooks | hooks
+        )
     return found
 
 
-def _class_attributes(path: Path, tree: ast.Module, interfaces: dict[str, _Interface]) -> dict[str, Any]:
+def _class_attributes(
+    path: Path, tree: ast.Module, interfaces: dict[str, _Interface]
+) -> dict[str, Any]:
     """Class attributes of the plug-in's class.
 
     Raises PluginError, a line for each fault, if it has no class or one that holds what its interface does not know.
@@ -118,7 +134,9 @@ def _class_attributes(path: Path, tree: ast.Module, interfaces: dict[str, _Inter
     extending = [(node, base) for node in classes for base in _bases(node) if base in interfaces]
     shown = path.relative_to(PACKAGE.parents[1])
     if len(extending) != 1:
-        raise PluginError(f"{shown}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one")
+        raise PluginError(
+            f"{shown}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one"
+        )
     node, base = extending[0]
     interface = interfaces[base]
     if faults := sorted(set(_faults(tree, node, interface))):
@@ -126,13 +144,20 @@ def _class_attributes(path: Path, tree: ast.Module, interfaces: dict[str, _Inter
     return interface.attributes | {name: ast.literal_eval(value) for name, value in _assigned(node)}
 
 
-def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iterator[tuple[int, str]]:
+def _faults(
+    tree: ast.Module, node: ast.ClassDef, interface: _Interface
+) -> Iterator[tuple[int, str]]:
     """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
     used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     if len(node.bases) > 1 or node.keywords:
-        yield node.lineno, f"{node.name} extends more than {interface.name}; write helpers as functions"
+        yield (
+            node.lineno,
+            f"{node.name} extends more than {interface.name}; write helpers as functions",
+        )
     for other in node.body:
-        if not isinstance(other, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass | ast.Expr):
+        if not isinstance(
+            other, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass | ast.Expr
+        ):
             yield (
                 other.lineno,
                 f"{node.name}: expected attributes and methods, not {ast.unparse(other).splitlines()[0]}",
@@ -147,13 +172,28 @@ def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iter
     for name, value in _assigned(node):
         if name not in interface.attributes:
             hint = nearest(name, interface.attributes)
-            yield value.lineno, f"{node.name}.{name} is not a class attribute of {interface.name}{hint}"
+            yield (
+                value.lineno,
+                f"{node.name}.{name} is not a class attribute of {interface.name}{hint}",
+            )
         elif not _is_literal(value):
             yield value.lineno, f"{node.name}.{name} must be a literal, not {ast.unparse(value)}"
-    inside = [method for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for method in _methods(owner)]
+    inside = [
+        method
+        for owner in ast.walk(tree)
+        if isinstance(owner, ast.ClassDef)
+        for method in _methods(owner)
+    ]
     for part in ast.walk(tree):
-        if isinstance(part, ast.FunctionDef) and part not in inside and [a.arg for a in part.args.args[:1]] == ["self"]:
-            yield part.lineno, f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?"
+        if (
+            isinstance(part, ast.FunctionDef)
+            and part not in inside
+            and [a.arg for a in part.args.args[:1]] == ["self"]
+        ):
+            yield (
+                part.lineno,
+                f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?",
+            )
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -196,12 +236,24 @@ def _declared(tree: ast.Module) -> list[ast.stmt]:
     known = set(_BUILT_IN)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom | ast.Import):
-            modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            names = [alias.asname or alias.name for alias in node.names] if set(modules) <= _CHEAP else []
+            modules = (
+                [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else [alias.name for alias in node.names]
+            )
+            names = (
+                [alias.asname or alias.name for alias in node.names]
+                if set(modules) <= _CHEAP
+                else []
+            )
         elif isinstance(node, ast.ClassDef):
             names = [node.name] if node.name == "Config" else []
         elif isinstance(node, ast.Assign):
-            names = [target.id for target in node.targets if isinstance(target, ast.Name) and target.id.isupper()]
+            names = [
+                target.id
+                for target in node.targets
+                if isinstance(target, ast.Name) and target.id.isupper()
+            ]
             used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
             names = names if used <= known else []
         else:
@@ -212,7 +264,9 @@ def _declared(tree: ast.Module) -> list[ast.stmt]:
     return kept
 
 
-def parameters(kind: str, name: str, given: dict[str, Any], file: str, prefix: str) -> dict[str, Any]:
+def parameters(
+    kind: str, name: str, given: dict[str, Any], file: str, prefix: str
+) -> dict[str, Any]:
     """All parameters of a plug-in, defaults filled in, under the names that YAML uses.
 
     Raises SpecError with file, key, value and nearest valid key.

@@ -16,11 +16,15 @@ class Metric(Strict):
     meaning: str = Field(description="formula or definition in one line")
     unit: str
     other_units: list[str] = Field(
-        default_factory=list, description="units that it has in other settings, such as the loss of a regression"
+        default_factory=list,
+        description="units that it has in other settings, such as the loss of a regression",
     )
     direction: Literal["up", "down"] | None = None
     digits: int = Field(
-        3, ge=0, le=9, description="digits after the point in the paper's tables; significant, if seconds or no unit"
+        3,
+        ge=0,
+        le=9,
+        description="digits after the point in the paper's tables; significant, if seconds or no unit",
     )
 
     def shown_in(self, unit: str) -> str:
@@ -33,5 +37,7 @@ class Algorithm(Strict):
 
     title: str
     defaults: dict[str, Value] = Field(default_factory=dict)
-    grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
+    grid: dict[str, list[Value]] = Field(
+        default_factory=dict, description="the paper's search grid"
+    )
     sources: Annotated[dict[str, str], AfterValidator(check_kinds)] = Field(default_factory=dict)

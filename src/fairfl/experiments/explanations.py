@@ -23,7 +23,9 @@ APART = " / "  # between the values of several metrics
 
 def _short(text: str) -> str:
     if (words := len(text.split())) > MOST_WORDS:
-        raise ValueError(f"{words} words. Expected at most {MOST_WORDS}. Try: numbers as rows of `tried`")
+        raise ValueError(
+            f"{words} words. Expected at most {MOST_WORDS}. Try: numbers as rows of `tried`"
+        )
     return text
 
 
@@ -57,7 +59,9 @@ class Trial(Strict):
     """
 
     change: Words = Field(description="what was changed, in a few words")
-    where: Words = Field(description="variant or setting, with the metrics, such as FedAvg (mean / variance)")
+    where: Words = Field(
+        description="variant or setting, with the metrics, such as FedAvg (mean / variance)"
+    )
     published: Value | None = None
     before: Value | None = Field(None, description="reproduced without the change")
     after: Value | None = Field(None, description="reproduced with the change")
@@ -71,7 +75,11 @@ class Trial(Strict):
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
-        given = {key: getattr(self, key) for key in ("published", "before", "after") if getattr(self, key)}
+        given = {
+            key: getattr(self, key)
+            for key in ("published", "before", "after")
+            if getattr(self, key)
+        }
         if not given:
             raise ValueError("no number. Expected at least one of published, before, after")
         several = {key: value.count(APART) + 1 for key, value in given.items() if APART in value}
@@ -87,20 +95,26 @@ class Explanation(Strict):
     """One hypothesis on why numbers of an artifact or a setting differ, and what became of it."""
 
     hypothesis: Sentence
-    tried: list[Trial] = Field(min_length=1, description="what was run or read to test it, the most telling row first")
+    tried: list[Trial] = Field(
+        min_length=1, description="what was run or read to test it, the most telling row first"
+    )
     conclusion: Annotated[Sentence, AfterValidator(_short)] | None = Field(
         None, description="what the rows show beyond their numbers, in at most 30 words"
     )
     outcome: Literal["explained", "unresolved", "fixed"] = Field(
         description="explained: it is the reason; unresolved: it is not, or cannot be told; fixed: it was the reason"
     )
-    algorithms: Names | None = Field(None, description="null: all; else algorithms, or variants such as qffl/q=0.1")
+    algorithms: Names | None = Field(
+        None, description="null: all; else algorithms, or variants such as qffl/q=0.1"
+    )
     metrics: Names | None = Field(None, description="null: all; else ids such as var_acc")
 
     def covers(self, variant: Variant, metric: str) -> bool:
         """True if it is about a number of this variant and metric."""
         named = self.algorithms is None or any(_selects(text, variant) for text in self.algorithms)
-        return named and (self.metrics is None or not {metric, family(metric)}.isdisjoint(self.metrics))
+        return named and (
+            self.metrics is None or not {metric, family(metric)}.isdisjoint(self.metrics)
+        )
 
 
 class Explanations(Strict):
@@ -117,10 +131,14 @@ class Explanations(Strict):
         description="questions to the authors, each one sentence that names the table or section",
     )
 
-    def on(self, artifact: str, setting: str, variant: Variant, metric: str) -> Iterator[Explanation]:
+    def on(
+        self, artifact: str, setting: str, variant: Variant, metric: str
+    ) -> Iterator[Explanation]:
         """What was tried to explain a number."""
         for place in (artifact, setting):
-            yield from (tried for tried in self.differences.get(place, ()) if tried.covers(variant, metric))
+            yield from (
+                tried for tried in self.differences.get(place, ()) if tried.covers(variant, metric)
+            )
 
 
 def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Explanations]:
@@ -136,7 +154,9 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
         if path.stem not in papers:
             raise SpecError(f"{file}: no paper {shown(path.stem)}{nearest(path.stem, papers)}")
         if read.paper != path.stem:
-            raise SpecError(f"{file}: paper: {shown(read.paper)} must equal the file's name {path.stem!r}")
+            raise SpecError(
+                f"{file}: paper: {shown(read.paper)} must equal the file's name {path.stem!r}"
+            )
         _check_names(file, read, papers[path.stem])
         found[path.stem] = read
     return found
@@ -154,14 +174,20 @@ def _check_names(file: str, read: Explanations, paper: Paper) -> None:
     for place, tried in read.differences.items():
         where = f"{file}: differences.{place}"
         if place not in places:
-            raise SpecError(f"{file}: differences: no artifact or setting {shown(place)}{nearest(place, places)}")
+            raise SpecError(
+                f"{file}: differences: no artifact or setting {shown(place)}{nearest(place, places)}"
+            )
         for number, one in enumerate(tried):
             for name in one.algorithms or ():
                 if not _named(name, variants):
-                    raise SpecError(f"{where}.{number}.algorithms: no row has {shown(name)}{nearest(name, known)}")
+                    raise SpecError(
+                        f"{where}.{number}.algorithms: no row has {shown(name)}{nearest(name, known)}"
+                    )
             for name in one.metrics or ():
                 if not {name, family(name)} & paper.metrics.keys():
-                    raise SpecError(f"{where}.{number}.metrics: no metric {shown(name)}{nearest(name, paper.metrics)}")
+                    raise SpecError(
+                        f"{where}.{number}.metrics: no metric {shown(name)}{nearest(name, paper.metrics)}"
+                    )
 
 
 def _named(text: str, variants: Iterable[Variant]) -> bool:

@@ -21,10 +21,12 @@ class Layout(Strict):
     down: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["setting", "row"]
     across: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["metric"]
     blocks: list[list[str]] = Field(
-        default_factory=list, description="settings of each part, if parts with headers of their own stand in a column"
+        default_factory=list,
+        description="settings of each part, if parts with headers of their own stand in a column",
     )
     brackets: dict[str, str] = Field(
-        default_factory=dict, description="metric -> the metric that stands in brackets behind it, in the same cell"
+        default_factory=dict,
+        description="metric -> the metric that stands in brackets behind it, in the same cell",
     )
 
     @model_validator(mode="after")
@@ -43,7 +45,9 @@ class Layout(Strict):
             raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
         for metric in (*self.brackets, *self.brackets.values()):
             if metric not in metrics:
-                raise ValueError(f"layout.brackets: {metric!r} is no column{nearest(metric, metrics)}")
+                raise ValueError(
+                    f"layout.brackets: {metric!r} is no column{nearest(metric, metrics)}"
+                )
 
     def check_cells(self, places: Iterable[dict[Axis, str]]) -> None:
         """Raises ValueError if an axis on neither side is needed to tell numbers apart."""
@@ -54,5 +58,7 @@ class Layout(Strict):
             cell = tuple(place[axis] for axis in (*self.down, *self.across))
             if cell in cells and (lost := set(place) - {*self.down, *self.across}):
                 where = ", ".join(place.values())
-                raise ValueError(f"layout: two numbers in the cell of {where}; {min(lost)!r} must run down or across")
+                raise ValueError(
+                    f"layout: two numbers in the cell of {where}; {min(lost)!r} must run down or across"
+                )
             cells.add(cell)

@@ -31,7 +31,15 @@ Name = Annotated[str, AfterValidator(plain_data.name)]
 ArtifactName = Annotated[Name, AfterValidator(_plain)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
-FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
+FOLDERS: tuple[str, ...] = (
+    "calibrated",
+    "logs",
+    "optima",
+    "partitions",
+    "records",
+    "runs",
+    "selections",
+)
 FOLDERS += ("surrogates", "tidy", "timed", "trials", "tuned", kept.FOLDER)
 
 
@@ -46,12 +54,18 @@ class Row(Strict):
     """
 
     algorithm: str
-    hyperparameters: Annotated[dict[str, Value], AfterValidator(check_folder)] = Field(default_factory=dict)
+    hyperparameters: Annotated[dict[str, Value], AfterValidator(check_folder)] = Field(
+        default_factory=dict
+    )
     modifiers: dict[str, dict[str, Value]] = Field(
-        default_factory=dict, description="on top of the algorithm: server_momentum, fedvarp, lsr, dp", exclude=True
+        default_factory=dict,
+        description="on top of the algorithm: server_momentum, fedvarp, lsr, dp",
+        exclude=True,
     )
     setting: str | None = Field(None, description="null: every setting of the artifact")
-    title: str | None = Field(None, description="printed in place of title and hyper-parameters; null: those")
+    title: str | None = Field(
+        None, description="printed in place of title and hyper-parameters; null: those"
+    )
     provenance: Provenance = Field(
         "paper",
         description="how the hyper-parameters are known: printed in the paper; or lost there, but confirmed by equal "
@@ -67,7 +81,9 @@ class Row(Strict):
         own = dict(value.get("hyperparameters") or {})
         for name, options in value["modifiers"].items():
             if not isinstance(options, dict):
-                raise ValueError(f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults")
+                raise ValueError(
+                    f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults"
+                )
             own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
         return {**value, "hyperparameters": own, "modifiers": {}}
 
@@ -84,7 +100,8 @@ class Claim(Strict):
     expr: str = Field(max_length=10_000)
     text: str = ""
     reference: Literal["supported", "refuted", "not testable from printed numbers"] = Field(
-        "not testable from printed numbers", description="what the paper's own numbers say about the claim"
+        "not testable from printed numbers",
+        description="what the paper's own numbers say about the claim",
     )
 
 
@@ -117,19 +134,27 @@ class SelectedArtifact(Strict):
     rows: list[Row] = Field(default_factory=list)
     columns: Names = Field(default_factory=list, description="metric ids, in print order")
     columns_of: dict[str, list[str]] = Field(
-        default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
+        default_factory=dict,
+        description="algorithm -> those of the columns that its rows have; others have all",
     )
     columns_in: dict[str, list[str]] = Field(
-        default_factory=dict, description="setting -> those of the columns that it has; others have all"
+        default_factory=dict,
+        description="setting -> those of the columns that it has; others have all",
     )
     baseline: Row | None = Field(
         None,
         description="what runs are held against, client by client (accuracy_gain); runs even if it has no row",
     )
     layout: Layout = Field(default_factory=Layout, description="table, lines by columns")
-    rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
-    plot: str | None = Field(None, description="how a figure is drawn: fairfl.reporting.plots.<plot>")
-    options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot or table")
+    rules: list[int] = Field(
+        default_factory=list, description="rows before which the paper draws a rule"
+    )
+    plot: str | None = Field(
+        None, description="how a figure is drawn: fairfl.reporting.plots.<plot>"
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="parameters of the plot or table"
+    )
     header: list[str] = Field(default_factory=list, description="static table: column titles")
     content: list[list[str]] | Literal["used"] = Field(
         default_factory=list,
@@ -152,7 +177,9 @@ class SelectedArtifact(Strict):
     def columns_for(self, algorithm: str, setting: str) -> list[str]:
         """Metric ids of the rows of an algorithm in a setting, in print order."""
         there = self.columns_in.get(setting, self.columns)
-        return [metric for metric in self.columns_of.get(algorithm, self.columns) if metric in there]
+        return [
+            metric for metric in self.columns_of.get(algorithm, self.columns) if metric in there
+        ]
 
     def rows_in(self, setting: str) -> list[Row]:
         """The rows that one of the settings has."""
@@ -194,23 +221,31 @@ class Artifact(SelectedArtifact):
         if self.kind == "table" and not (self.settings and self.columns):
             raise ValueError("a table needs settings and columns")
         if self.kind == "table" and not self.rows and not self.of_settings:
-            raise ValueError("a table needs rows, unless all of its columns count samples or else belong to settings")
+            raise ValueError(
+                "a table needs rows, unless all of its columns count samples or else belong to settings"
+            )
         for number, row in enumerate(self.rows):
             if row.setting is not None and row.setting not in self.settings:
-                raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
+                raise ValueError(
+                    f"row {number}: setting {row.setting!r} is not one of the artifact's settings"
+                )
         if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
             raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
         if self.content == "used":
             if self.kind != "static_table" or self.header:
                 raise ValueError("content: used is a static table that makes its own header")
-            for algorithm, _, name in (str(entry).partition(".") for entry in self.options.get("printed", [])):
+            for algorithm, _, name in (
+                str(entry).partition(".") for entry in self.options.get("printed", [])
+            ):
                 known_hyperparameters({algorithm: {name: None}})
             return self
         if self.kind == "static_table" and not (self.header and self.content):
             raise ValueError("a static table needs header and content")
         for number, line in enumerate(self.content):
             if len(line) != len(self.header):
-                raise ValueError(f"content row {number} has {len(line)} cells, the header {len(self.header)}")
+                raise ValueError(
+                    f"content row {number} has {len(line)} cells, the header {len(self.header)}"
+                )
         return self
 
     @model_validator(mode="after")
@@ -225,7 +260,9 @@ class Artifact(SelectedArtifact):
                     raise ValueError(f"{key}: no {what} {name!r}{nearest(name, known)}")
                 for metric in columns:
                     if metric not in self.columns:
-                        raise ValueError(f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}")
+                        raise ValueError(
+                            f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}"
+                        )
         return self
 
     @model_validator(mode="after")
@@ -258,7 +295,9 @@ class Paper(Strict):
     """papers/<paper>.yaml."""
 
     paper: str
-    name: str | None = Field(None, description="as people call it, such as FedEBA+; null: as the file")
+    name: str | None = Field(
+        None, description="as people call it, such as FedEBA+; null: as the file"
+    )
     title: str
     sources: Literal["quoted", "own"] = Field(
         "quoted",
@@ -270,7 +309,8 @@ class Paper(Strict):
     metrics: dict[Name, Metric]
     algorithms: dict[Name, Algorithm]
     modifiers: dict[str, dict[str, Value | None]] = Field(
-        default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
+        default_factory=dict,
+        description="modifier -> parameters in this paper, under those of a row",
     )
     settings: dict[Name, Setting] = Field(
         default_factory=dict,
@@ -279,7 +319,8 @@ class Paper(Strict):
     artifacts: dict[ArtifactName, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
     equivalent_rows: list[Alike] = Field(
-        default_factory=list, description="rows that are equal in effect: as near as the paper comes to itself"
+        default_factory=list,
+        description="rows that are equal in effect: as near as the paper comes to itself",
     )
     consistency: list[Consistency] = Field(
         default_factory=list,
@@ -304,9 +345,13 @@ class Paper(Strict):
     @classmethod
     def _sources_of_keys(cls, value: dict[str, Setting]) -> dict[str, Setting]:
         for name, setting in value.items():
-            unknown = [key for key in setting.sources if key.split(".")[0] not in Setting.model_fields]
+            unknown = [
+                key for key in setting.sources if key.split(".")[0] not in Setting.model_fields
+            ]
             if unknown:
-                raise ValueError(f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}")
+                raise ValueError(
+                    f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}"
+                )
         return value
 
     @model_validator(mode="after")
@@ -318,12 +363,21 @@ class Paper(Strict):
             bare = sorted({*algorithm.defaults, *algorithm.grid} - algorithm.sources.keys())
             missing.append((f"algorithms.{name}: no source for ", bare))
         for name, setting in self.settings.items():
-            missing.append((f"settings.{name}: no source for ", [key for key in SOURCED if key not in setting.sources]))
+            missing.append(
+                (
+                    f"settings.{name}: no source for ",
+                    [key for key in SOURCED if key not in setting.sources],
+                )
+            )
         for name, artifact in self.artifacts.items():
-            bare = [claim.id for claim in artifact.claims if "reference" not in claim.model_fields_set]
+            bare = [
+                claim.id for claim in artifact.claims if "reference" not in claim.model_fields_set
+            ]
             missing.append((f"artifacts.{name}: no reference for claim ", bare))
         if faults := [what + ", ".join(keys) for what, keys in missing if keys]:
-            raise ValueError(f"{'; '.join(faults)}. `sources: own` is for an experiment of your own, which needs none")
+            raise ValueError(
+                f"{'; '.join(faults)}. `sources: own` is for an experiment of your own, which needs none"
+            )
         return self
 
     @model_validator(mode="after")
@@ -332,7 +386,10 @@ class Paper(Strict):
             if name not in known:
                 raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}")
         for name, artifact in self.artifacts.items():
-            if fault := next((_undescribed(m, self.metrics) for m in artifact.columns if m not in self.metrics), ""):
+            if fault := next(
+                (_undescribed(m, self.metrics) for m in artifact.columns if m not in self.metrics),
+                "",
+            ):
                 raise ValueError(f"artifacts.{name}.columns: {fault}")
             if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
                 raise ValueError(f"artifacts.{name}: two claims share an id")
@@ -341,7 +398,9 @@ class Paper(Strict):
         for name, setting in self.settings.items():
             for metric in setting.unstated.targets if setting.unstated else ():
                 if metric not in self.metrics:
-                    raise ValueError(f"settings.{name}.unstated.targets: {_undescribed(metric, self.metrics)}")
+                    raise ValueError(
+                        f"settings.{name}.unstated.targets: {_undescribed(metric, self.metrics)}"
+                    )
         return self
 
     def _names(self) -> Iterator[tuple[str, str, Collection[str]]]:
@@ -364,6 +423,8 @@ class Paper(Strict):
                 yield f"consistency.{relation.id}: setting", relation.setting, self.settings
         for name, setting in self.settings.items():
             there = (artifact for artifact in self.artifacts.values() if name in artifact.settings)
-            rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
+            rows = {
+                row.variant.selector for artifact in there for row in artifact.variants_in(name)
+            }
             for fitted in setting.fitted or ():
                 yield f"settings.{name}.fitted", fitted, rows

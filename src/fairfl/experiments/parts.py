@@ -47,7 +47,9 @@ class Data(Choice):
     @property
     def label(self) -> str:
         """Name for tables and reports: 'digits (stand-in for emnist)'."""
-        return f"{self.name} (stand-in for {self.stands_in_for})" if self.stands_in_for else self.name
+        return (
+            f"{self.name} (stand-in for {self.stands_in_for})" if self.stands_in_for else self.name
+        )
 
 
 class Split(Strict):
@@ -69,7 +71,9 @@ class Split(Strict):
         if not math.isclose(total, 1.0, abs_tol=1e-9):
             raise ValueError(f"train + validation + test is {total:g}, it must be 1")
         if self.order == "official" and self.test:
-            raise ValueError(f"order official takes the data set's own test part, so test must be 0, not {self.test:g}")
+            raise ValueError(
+                f"order official takes the data set's own test part, so test must be 0, not {self.test:g}"
+            )
         return self
 
 
@@ -91,7 +95,9 @@ class LocalOptimum(Strict):
 
     max_steps: Count = Field(description="cap on local epochs")
     flat_window: Count = Field(description="epochs over which the improvement is taken")
-    flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
+    flat_tolerance: float = Field(
+        ge=0, description="relative improvement below which the curve is flat"
+    )
 
 
 class Surrogate(Strict):
@@ -101,9 +107,12 @@ class Surrogate(Strict):
     learning rate are the setting's.
     """
 
-    clusters: Count = Field(description="true clusters of the clients, one surrogate each; 1: one for all")
+    clusters: Count = Field(
+        description="true clusters of the clients, one surrogate each; 1: one for all"
+    )
     method: Literal["trained", "known"] = Field(
-        "trained", description="known: the data come with the smallest possible loss, nothing is trained"
+        "trained",
+        description="known: the data come with the smallest possible loss, nothing is trained",
     )
     epochs: Count | None = Field(None, description="null: rounds x local_epochs")
     every: Count | None = Field(

@@ -23,7 +23,9 @@ _PLURAL = {"data": "data sets", "partition": "partitioners", "reporting/plots": 
 @cache
 def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "data", "models", "modifiers", "partition", "reporting/plots"), sorted."""
-    return tuple(sorted(path.stem for path in (PACKAGE / kind).glob("*.py") if not unfit(kind, path.stem)))
+    return tuple(
+        sorted(path.stem for path in (PACKAGE / kind).glob("*.py") if not unfit(kind, path.stem))
+    )
 
 
 def unfit(kind: str, name: str) -> str:
@@ -47,7 +49,9 @@ def known(kind: str) -> Callable[[str], str]:
 
     def check(name: str) -> str:
         if name not in names(kind):
-            raise ValueError(f"{shown(name)} is not one of the {_PLURAL.get(kind, kind)}{_hint(kind, name)}")
+            raise ValueError(
+                f"{shown(name)} is not one of the {_PLURAL.get(kind, kind)}{_hint(kind, name)}"
+            )
         return name
 
     return check
@@ -69,7 +73,11 @@ def module(kind: str, name: str) -> ModuleType:
         raise
     except Exception as error:  # a plug-in is a program that somebody writes
         frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-        own = [(code, line) for code, line in frames if Path(code.co_filename).is_relative_to(PACKAGE / kind)]
+        own = [
+            (code, line)
+            for code, line in frames
+            if Path(code.co_filename).is_relative_to(PACKAGE / kind)
+        ]
         if isinstance(error, SyntaxError):
             where, what = f"{error.filename}, line {error.lineno}", error.msg
         else:
@@ -80,5 +88,9 @@ def module(kind: str, name: str) -> ModuleType:
 def plugin_class(kind: str, name: str, base: type[Type]) -> type[Type]:
     """The class in a plug-in's file that extends `base`."""
     found = module(kind, name)
-    classes = (value for value in vars(found).values() if isinstance(value, type) and issubclass(value, base))
+    classes = (
+        value
+        for value in vars(found).values()
+        if isinstance(value, type) and issubclass(value, base)
+    )
     return next(value for value in classes if value.__module__ == found.__name__)

@@ -44,9 +44,15 @@ def _extended(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     options."""
 
     def is_another(new: Any, old: Any) -> bool:
-        return isinstance(new, dict) and isinstance(old, dict) and new.get("name", old.get("name")) != old.get("name")
+        return (
+            isinstance(new, dict)
+            and isinstance(old, dict)
+            and new.get("name", old.get("name")) != old.get("name")
+        )
 
-    return merged({key: old for key, old in parent.items() if not is_another(own.get(key), old)}, own)
+    return merged(
+        {key: old for key, old in parent.items() if not is_another(own.get(key), old)}, own
+    )
 
 
 class Factors:
@@ -72,9 +78,13 @@ class Factors:
             )
         for (factor, known), name in zip(self.levels.items(), names, strict=True):
             if name not in known:
-                raise SpecError(f"{where}: levels: {factor} has no level {shown(name)}{nearest(name, known)}")
+                raise SpecError(
+                    f"{where}: levels: {factor} has no level {shown(name)}{nearest(name, known)}"
+                )
         named = dict(zip(self.levels, names, strict=True))
-        return [self.levels[factor][name] or {} for factor, name in named.items()] + [{"levels": named}]
+        return [self.levels[factor][name] or {} for factor, name in named.items()] + [
+            {"levels": named}
+        ]
 
     def settled(self, artifact: Any, settings: Mapping[str, dict[str, Any]]) -> Any:
         """An artifact with the settings that its levels name."""
@@ -92,7 +102,8 @@ class Factors:
         found = [
             name
             for name, setting in settings.items()
-            if (levels := setting.get("levels")) and all(levels[factor] in names for factor, names in wanted.items())
+            if (levels := setting.get("levels"))
+            and all(levels[factor] in names for factor, names in wanted.items())
         ]
         return {**artifact, "settings": found}
 
@@ -110,7 +121,11 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
             raise SpecError(f"{where}: extends goes through more than {_LONGEST_TRAIL} others")
         body = settings.get(name, templates.get(name))
         if not isinstance(body, dict):
-            fault = f"extends unknown {shown(name)}{nearest(name, known)}" if trail else "expected `key: value` lines"
+            fault = (
+                f"extends unknown {shown(name)}{nearest(name, known)}"
+                if trail
+                else "expected `key: value` lines"
+            )
             raise SpecError(f"{where}: {fault}")
         own = {key: value for key, value in body.items() if key not in ("extends", "levels")}
         parent = body.get("extends")
@@ -126,10 +141,13 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
         return _extended(laid, own)
 
     resolved = {name: resolve(name, ()) for name in settings}
-    rest = {key: value for key, value in raw.items() if key not in ("templates", "factors", "settings")}
+    rest = {
+        key: value for key, value in raw.items() if key not in ("templates", "factors", "settings")
+    }
     if "artifacts" in raw and factors.levels:
         rest["artifacts"] = {
-            name: factors.settled(one, resolved) for name, one in _mapping(raw, "artifacts", file).items()
+            name: factors.settled(one, resolved)
+            for name, one in _mapping(raw, "artifacts", file).items()
         }
     return {**rest, "settings": resolved} if "settings" in raw else rest
 
@@ -140,7 +158,11 @@ def load_paper(path: Path) -> Paper:
     if not isinstance(raw, dict):
         raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
     paper = _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
-    for key in [name for name in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts)) if rule(name)]:
+    for key in [
+        name
+        for name in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts))
+        if rule(name)
+    ]:
         raise SpecError(f"{path}: {shown(key)} is {rule(key)}: choose another name")
     for name in paper.algorithms:
         try:
@@ -155,7 +177,9 @@ def load_scale(path: Path) -> Scale:
     return _named(check(load(path), Scale, str(path)), "scale", path)
 
 
-def check_artifacts(scale: Scale, papers: dict[str, Paper], available: Collection[str], file: str) -> None:
+def check_artifacts(
+    scale: Scale, papers: dict[str, Paper], available: Collection[str], file: str
+) -> None:
     """Raises SpecError if a scale names an artifact that does not exist; of papers that are not selected, any may."""
     every = [f"{name}_{key}" for name, paper in papers.items() for key in paper.artifacts]
     request = scale.opt_in.artifacts if scale.opt_in else []
@@ -169,7 +193,9 @@ def check_artifacts(scale: Scale, papers: dict[str, Paper], available: Collectio
 def _named(spec: Model, key: str, path: Path) -> Model:
     """The spec, if it is called like its file: results lie under this name."""
     if getattr(spec, key) != path.stem:
-        raise SpecError(f"{path}: {key}: {getattr(spec, key)!r} must equal the file's name {path.stem!r}")
+        raise SpecError(
+            f"{path}: {key}: {getattr(spec, key)!r} must equal the file's name {path.stem!r}"
+        )
     return spec
 
 
@@ -186,7 +212,9 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
             head = key.partition(".")[0]
             if head not in Setting.model_fields:
                 hint = nearest(head, Setting.model_fields)
-                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}")
+                raise SpecError(
+                    f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}"
+                )
             data = with_key(data, key, value)
     if not touched:
         return setting
@@ -199,9 +227,15 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
 def opt_in(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
     """Artifacts that are built only if they are asked for. Raises SpecError if one needs runs."""
     names = scale.opt_in.artifacts if scale.opt_in else []
-    every = {f"{paper}_{key}": artifact for paper, given in papers.items() for key, artifact in given.artifacts.items()}
+    every = {
+        f"{paper}_{key}": artifact
+        for paper, given in papers.items()
+        for key, artifact in given.artifacts.items()
+    }
     where = f"scales/{scale.scale}.yaml: opt_in.artifacts"
     for name in names:
         if name in every and "tidy" in every[name].origins:
-            raise SpecError(f"{where}: {name} prints results of runs, expected one that prints what tuning chose")
+            raise SpecError(
+                f"{where}: {name} prints results of runs, expected one that prints what tuning chose"
+            )
     return names

@@ -19,23 +19,40 @@ def check_references(workload: "Workload") -> None:
         for setting in artifact.settings:
             if setting not in workload.settings:
                 hint = nearest(setting, workload.settings)
-                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
+                raise SpecError(
+                    f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}"
+                )
     if fault := next(workload.sharing.faults(), None):
         raise SpecError(fault)
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
-            raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
-    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.variants_in(s)]
-    known = {s: s.selector if isinstance(s, Variant) else s for r in rows for s in (r.algorithm, r.variant)}
+            raise SpecError(
+                f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}"
+            )
+    rows = [
+        row
+        for _, _, a in workload.artifacts.values()
+        for s in a.settings
+        for row in a.variants_in(s)
+    ]
+    known = {
+        s: s.selector if isinstance(s, Variant) else s
+        for r in rows
+        for s in (r.algorithm, r.variant)
+    }
     for text in workload.config.algorithms or []:
         if selected_by(text) not in known:
-            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
+            raise SpecError(
+                f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}"
+            )
     _check_timing(workload)
     for name, each in workload.settings.items():
         if each.tuning and each.tuning.trials_of:
             trials_owner(workload, name, each.tuning)
     checked: set[tuple[str, Variant]] = set()
-    for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
+    for setting, variants in itertools.chain(
+        workload.variants.items(), workload.timed_variants.items()
+    ):
         for variant in variants:
             if (workload.paper_of[setting], variant) not in checked:
                 checked.add((workload.paper_of[setting], variant))
@@ -67,7 +84,9 @@ def trials_owner(workload: "Workload", setting: str, tuning: Tuning) -> str:
         tuned = [key for key, one in workload.settings.items() if one.tuning and key != setting]
         raise SpecError(f"{where}: no setting {shown(name)} with `tuning`{nearest(name, tuned)}")
     if other.tuning.trials_of:
-        raise SpecError(f"{where}: {shown(name)} takes the trials of {other.tuning.trials_of}: name that one")
+        raise SpecError(
+            f"{where}: {shown(name)} takes the trials of {other.tuning.trials_of}: name that one"
+        )
     if other.tuning.model_dump(exclude=scored) != tuning.model_dump(exclude=scored):
         raise SpecError(f"{where}: the grid, seeds or rounds of {shown(name)} are others")
     if other.training() != workload.settings[setting].training():
@@ -80,8 +99,18 @@ def _check_timing(workload: "Workload") -> None:
     for setting, metrics in workload.seconds.items():
         where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
         if workload.settings[setting].timing is None:
-            raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
-        for algorithm in {variant.algorithm: None for variant in workload.timed_variants.get(setting, ())}:
+            raise SpecError(
+                f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}"
+            )
+        for algorithm in {
+            variant.algorithm: None for variant in workload.timed_variants.get(setting, ())
+        }:
             declared = workload.declared(algorithm)
-            if not declared.is_federated or "val_best" in declared.measurements or declared.depends_on:
-                raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")
+            if (
+                not declared.is_federated
+                or "val_best" in declared.measurements
+                or declared.depends_on
+            ):
+                raise SpecError(
+                    f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results"
+                )

@@ -22,8 +22,12 @@ class Patch(Strict):
 class Limit(Strict):
     """What a cluster is asked for, for one job."""
 
-    minutes: int = Field(60, gt=0, description="a training that is out of time goes on at the next try")
-    memory_mb: int = Field(2000, gt=0, description="of the host; the n-th try of a job gets n times as much")
+    minutes: int = Field(
+        60, gt=0, description="a training that is out of time goes on at the next try"
+    )
+    memory_mb: int = Field(
+        2000, gt=0, description="of the host; the n-th try of a job gets n times as much"
+    )
 
 
 class Limits(Strict):
@@ -49,12 +53,17 @@ class Scale(Strict):
     scale: Annotated[str, AfterValidator(plain_data.name)]
     description: str
     # Not part of what results are made from.
-    limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
+    limits: Limits = Field(
+        Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule"
+    )
     patches: list[Patch] = Field(default_factory=list)
     left_out: Names = Field(
-        default_factory=list, description="patterns of settings that run only where config.yaml names settings"
+        default_factory=list,
+        description="patterns of settings that run only where config.yaml names settings",
     )
-    opt_in: OptInArtifacts | None = Field(None, description="what is too much to be built with the rest; null: nothing")
+    opt_in: OptInArtifacts | None = Field(
+        None, description="what is too much to be built with the rest; null: nothing"
+    )
     uninformative: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
         default_factory=dict,
         description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
@@ -65,5 +74,7 @@ class Scale(Strict):
     @classmethod
     def _folder(cls, value: str) -> str:
         if value in SHARED:
-            raise ValueError(f"{value!r}: the name is taken, by a folder of results/ that is no scale")
+            raise ValueError(
+                f"{value!r}: the name is taken, by a folder of results/ that is no scale"
+            )
         return value

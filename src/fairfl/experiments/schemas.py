@@ -22,16 +22,24 @@ def schemas() -> dict[str, str]:
     models: list[type[BaseModel]] = [Config, Paper, Scale, Explanations]
     texts = {model.__name__.lower(): model.model_json_schema() for model in models}
     _allow_templates(texts["paper"])
-    return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
+    return {
+        f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n"
+        for name, text in texts.items()
+    }
 
 
 def _allow_templates(paper: dict[str, Any]) -> None:
     """Parts of settings may stand in `templates`, and a setting has what it `extends`: no key of it is a must."""
     setting = paper["$defs"]["Setting"]
     del setting["required"]
-    setting["properties"]["extends"] = {"type": "string", "description": "a template, or a setting above this one"}
+    setting["properties"]["extends"] = {
+        "type": "string",
+        "description": "a template, or a setting above this one",
+    }
     parts = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Setting"}}
-    paper["properties"]["templates"] = parts | {"description": "parts that settings share, by `extends`"}
+    paper["properties"]["templates"] = parts | {
+        "description": "parts that settings share, by `extends`"
+    }
 
 
 def write(folder: Path) -> None:

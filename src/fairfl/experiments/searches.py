@@ -26,7 +26,9 @@ MOST_POINTS = 10_000
 Seeds = Annotated[list[Seed], Field(min_length=1), DISTINCT]
 
 
-def known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorithms") -> dict[str, dict[str, Any]]:
+def known_hyperparameters(
+    value: dict[str, dict[str, Any]], kind: str = "algorithms"
+) -> dict[str, dict[str, Any]]:
     """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
     for plugin, given in value.items():
         try:
@@ -70,23 +72,37 @@ def product(axes: Mapping[Any, list]) -> list[dict[str, Any]]:
 class Tuning(Strict):
     """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
 
-    grid: dict[Literal["learning_rate", "batch_size"], Rates] = Field(min_length=1, description="setting key -> values")
-    algorithms: Annotated[dict[str, dict[str, Levels]], AfterValidator(known_hyperparameters)] = Field(
-        min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
+    grid: dict[Literal["learning_rate", "batch_size"], Rates] = Field(
+        min_length=1, description="setting key -> values"
     )
-    metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
+    algorithms: Annotated[dict[str, dict[str, Levels]], AfterValidator(known_hyperparameters)] = (
+        Field(
+            min_length=1,
+            description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names",
+        )
+    )
+    metric: str = Field(
+        "accuracy_mean", description="what is selected by, over the clients' validation parts"
+    )
     direction: Literal["up", "down"] = "up"
     seeds: Seeds = Field([0], description="selected by the mean over these")
     hold_out: float = Field(
-        0.2, gt=0, lt=1, description="share of the training part to validate on, where the split has no validation part"
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of the training part to validate on, where the split has no validation part",
     )
     rounds: Count | None = Field(None, description="null: as many as the setting's runs")
     applies: Literal["rates", "all"] = Field(
-        "all", description="tuned runs take learning_rate and batch_size only, or hyper-parameters too"
+        "all",
+        description="tuned runs take learning_rate and batch_size only, or hyper-parameters too",
     )
-    always: bool = Field(False, description="the setting's runs are tuned even without `tuned: true` in config.yaml")
+    always: bool = Field(
+        False, description="the setting's runs are tuned even without `tuned: true` in config.yaml"
+    )
     trials_of: str | None = Field(
-        None, description="setting whose trials are scored, where only `metric` and `direction` differ; null: its own"
+        None,
+        description="setting whose trials are scored, where only `metric` and `direction` differ; null: its own",
     )
 
     @model_validator(mode="after")
@@ -99,14 +115,18 @@ class Tuning(Strict):
 class Reading(Strict):
     """One way to read what the paper does not say."""
 
-    set: dict[str, Any] = Field(min_length=1, description="keys of the setting -> values; 'a.b' reaches inside")
+    set: dict[str, Any] = Field(
+        min_length=1, description="keys of the setting -> values; 'a.b' reaches inside"
+    )
     why: str = Field(min_length=1, description="what speaks for it, in the text or elsewhere")
 
 
 class Fact(Strict):
     """A fact that the paper leaves open: values of one key of the setting, or named readings of several."""
 
-    why: str = Field(min_length=1, description="that the paper does not state it, and why these values")
+    why: str = Field(
+        min_length=1, description="that the paper does not state it, and why these values"
+    )
     key: str | None = Field(None, description="of the setting; null: as the fact is called")
     values: list[Value | None] = Field(default_factory=list)
     readings: dict[str, Reading] = Field(default_factory=dict)
@@ -131,13 +151,16 @@ class Unstated(Strict):
     """What is searched, and FedAvg's numbers that it is searched by."""
 
     facts: dict[str, Fact] = Field(min_length=1, description="the grid is their product")
-    algorithm: Literal["fedavg"] = Field("fedavg", description="never another row, never the paper's own method")
+    algorithm: Literal["fedavg"] = Field(
+        "fedavg", description="never another row, never the paper's own method"
+    )
     targets: dict[str, Annotated[float, Field(gt=0)]] = Field(
         min_length=1,
         description="metrics of FedAvg's row in papers/reported -> the miss that counts 1, in the unit printed there",
     )
     fitted: str | None = Field(
-        None, description="what the setting has from such a search: the targets are then not checked; null: nothing"
+        None,
+        description="what the setting has from such a search: the targets are then not checked; null: nothing",
     )
     seeds: Seeds | None = Field(None, description="of each point; null: the setting's")
 
@@ -148,7 +171,8 @@ class Unstated(Strict):
         if count > MOST_POINTS:
             raise ValueError(f"a grid of {count} points, expected {MOST_POINTS} at most")
         longest: dict[str, Value] = {
-            name: max((format_value(shown) for shown, _ in fact.options(name)), key=len) for name, fact in facts.items()
+            name: max((format_value(shown) for shown, _ in fact.options(name)), key=len)
+            for name, fact in facts.items()
         }
         check_folder(longest)
         return facts

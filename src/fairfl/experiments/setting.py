@@ -24,13 +24,26 @@ from fairfl.experiments.parts import (
     Split,
     Surrogate,
 )
-from fairfl.experiments.searches import Seeds, Tuning, Unstated, known_hyperparameters, known_modifiers
+from fairfl.experiments.searches import (
+    Seeds,
+    Tuning,
+    Unstated,
+    known_hyperparameters,
+    known_modifiers,
+)
 from fairfl.experiments.variant import Value
 from fairfl.runtime.plain_data import different
 from fairfl.runtime.validation import SpecError, explain
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
-SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
+SOURCE_KINDS = (
+    "paper",
+    "public code",
+    "confirmed",
+    "inferred",
+    "recalled",
+    "not stated: chosen because",
+)
 
 
 def check_kinds(sources: dict[str, str]) -> dict[str, str]:
@@ -56,7 +69,9 @@ def _resolved(kind: str, choice: Choice) -> Choice:
 
 
 def _resolved_data(value: Data) -> Data:
-    return Data(name=value.name, stands_in_for=value.stands_in_for, **_resolved("data", value).options)
+    return Data(
+        name=value.name, stands_in_for=value.stands_in_for, **_resolved("data", value).options
+    )
 
 
 def _check_rates(value: dict[str, float]) -> dict[str, float]:
@@ -76,14 +91,18 @@ class Timing(Strict):
     """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
 
     rounds: Count = Field(20, description="training rounds of each variant")
-    inferences: Count = Field(100, description="passes over the clients' test data with each variant's models")
+    inferences: Count = Field(
+        100, description="passes over the clients' test data with each variant's models"
+    )
     metrics: Count = Field(100, description="evaluations of each metric")
 
 
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
-    data: Annotated[Data, AfterValidator(_resolved_data)] = Field(description="data set and its options")
+    data: Annotated[Data, AfterValidator(_resolved_data)] = Field(
+        description="data set and its options"
+    )
     samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
     model: Annotated[Choice, AfterValidator(partial(_resolved, "models"))] = Field(
         description="a file of models/ and its parameters"
@@ -92,12 +111,15 @@ class Setting(Strict):
         description="how samples are dealt to clients, and its parameters"
     )
     partition_seed: Seed | None = Field(
-        None, description="one partition for all runs, only the split differs; null: each run its own"
+        None,
+        description="one partition for all runs, only the split differs; null: each run its own",
     )
     client_seed: Seed | None = Field(
         None, description="one draw of each round's clients for all runs; null: each run its own"
     )
-    label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
+    label_noise: LabelNoise | None = Field(
+        None, description="drawn once per seed, before training; null: none"
+    )
     clients: int = Field(gt=0, le=1_000_000, description="K")
     clients_per_round: Count = Field(description="m, drawn anew in each round")
     split: Split = Field(description="of each client's samples")
@@ -106,42 +128,64 @@ class Setting(Strict):
     batch_size: Count | None = Field(None, description="null: full batch")
     learning_rate: float = Field(gt=0, description="of the local steps, before any decay")
     learning_rates: Annotated[dict[str, float], AfterValidator(_check_rates)] = Field(
-        default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
+        default_factory=dict,
+        description="algorithms with a rate of their own: algorithm -> learning_rate",
     )
-    hyperparameters: Annotated[dict[str, dict[str, Value]], AfterValidator(known_hyperparameters)] = Field(
+    hyperparameters: Annotated[
+        dict[str, dict[str, Value]], AfterValidator(known_hyperparameters)
+    ] = Field(
         default_factory=dict,
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
-    modifiers: Annotated[dict[str, dict[str, Value | None]], AfterValidator(known_modifiers)] = Field(
-        default_factory=dict,
-        description="values of its own: modifier -> parameter -> value, under those of a row",
+    modifiers: Annotated[dict[str, dict[str, Value | None]], AfterValidator(known_modifiers)] = (
+        Field(
+            default_factory=dict,
+            description="values of its own: modifier -> parameter -> value, under those of a row",
+        )
     )
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
     optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")
-    weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
+    weight_decay: float = Field(
+        0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step"
+    )
     loss: Loss = Field("cross_entropy", description="what clients minimise")
     evaluate_every: Count = Field(description="rounds between two evaluations")
-    evaluate_log: Spaced | None = Field(None, description="evaluations at further rounds, spaced evenly in log(round)")
+    evaluate_log: Spaced | None = Field(
+        None, description="evaluations at further rounds, spaced evenly in log(round)"
+    )
     evaluated_parts: Annotated[list[PartName], AfterValidator(_in_order)] = Field(
-        ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
+        ["train", "validation", "test"],
+        min_length=1,
+        description="what is evaluated along training",
     )
     reported_part: PartName = Field("test", description="samples that tables show")
     gap_part: PartName | None = Field(None, description="null: reported_part")
     late_evaluations: Count | None = Field(
-        None, description="metrics named *_late are means over so many last evaluations; null: there are none"
+        None,
+        description="metrics named *_late are means over so many last evaluations; null: there are none",
     )
-    local_optimum: LocalOptimum | None = Field(None, description="training of each client alone, for its gap")
-    surrogate: Surrogate | None = Field(None, description="training on each true cluster, for excess risks")
+    local_optimum: LocalOptimum | None = Field(
+        None, description="training of each client alone, for its gap"
+    )
+    surrogate: Surrogate | None = Field(
+        None, description="training on each true cluster, for excess risks"
+    )
     tuning: Tuning | None = Field(None, description="search of hyper-parameters; null: none")
-    unstated: Unstated | None = Field(None, description="facts that calibration searches for; null: none")
+    unstated: Unstated | None = Field(
+        None, description="facts that calibration searches for; null: none"
+    )
     fitted: dict[str, str] | None = Field(
-        None, description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not checked"
+        None,
+        description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not checked",
     )
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
-    keep: Keep = Field("nothing", description="what a run leaves: its last model, its path over evaluated rounds")
+    keep: Keep = Field(
+        "nothing", description="what a run leaves: its last model, its path over evaluated rounds"
+    )
     seeds: Seeds = Field(description="one run of each variant for each")
     stated_seeds: Count | None = Field(
-        None, description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`"
+        None,
+        description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`",
     )
     sources: Annotated[dict[str, str], AfterValidator(check_kinds)] = Field(
         default_factory=dict, description="key -> where its value comes from"
@@ -155,9 +199,13 @@ class Setting(Strict):
     @model_validator(mode="after")
     def _possible(self) -> "Setting":
         if self.clients_per_round > self.clients:
-            raise ValueError(f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients")
+            raise ValueError(
+                f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients"
+            )
         if self.samples is not None and self.samples < self.clients:
-            raise ValueError(f"samples is {self.samples}, less than one for each of {self.clients} clients")
+            raise ValueError(
+                f"samples is {self.samples}, less than one for each of {self.clients} clients"
+            )
         shards = self.partition.options.get("shards_per_client")
         if shards and self.samples is not None and shards * self.clients > self.samples:
             raise ValueError(
@@ -166,22 +214,45 @@ class Setting(Strict):
             )
         if self.label_noise and self.loss in ("squared_error", "next_word"):
             raise ValueError(f"label_noise flips classes, which loss {self.loss} does not have")
-        for key, part in (("reported_part", self.reported_part), ("gap_part", self.gap_part or self.reported_part)):
+        for key, part in (
+            ("reported_part", self.reported_part),
+            ("gap_part", self.gap_part or self.reported_part),
+        ):
             if part not in self.evaluated_parts:
-                raise ValueError(f"{key} is {part}, evaluated_parts are only {', '.join(self.evaluated_parts)}")
+                raise ValueError(
+                    f"{key} is {part}, evaluated_parts are only {', '.join(self.evaluated_parts)}"
+                )
         if self.local_optimum and self.split.validation == 0:
-            raise ValueError("split.validation is 0, but local_optimum measures L*_k on validation data")
+            raise ValueError(
+                "split.validation is 0, but local_optimum measures L*_k on validation data"
+            )
         if self.surrogate and self.surrogate.clusters > self.clients:
-            raise ValueError(f"surrogate.clusters is {self.surrogate.clusters}, there are only {self.clients} clients")
+            raise ValueError(
+                f"surrogate.clusters is {self.surrogate.clusters}, there are only {self.clients} clients"
+            )
         if self.surrogate and "test" not in self.evaluated_parts:
             parts = ", ".join(self.evaluated_parts)
-            raise ValueError(f"surrogate is chosen by its test loss, evaluated_parts are only {parts}")
+            raise ValueError(
+                f"surrogate is chosen by its test loss, evaluated_parts are only {parts}"
+            )
         return self
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        left_out = {"sources", "notes", "levels", "seeds", "stated_seeds", "tuning", "unstated", "fitted", "timing"}
-        if self.client_seed is None:  # a spec says it only where it is: runs recorded before there was one stay valid
+        left_out = {
+            "sources",
+            "notes",
+            "levels",
+            "seeds",
+            "stated_seeds",
+            "tuning",
+            "unstated",
+            "fitted",
+            "timing",
+        }
+        if (
+            self.client_seed is None
+        ):  # a spec says it only where it is: runs recorded before there was one stay valid
             left_out.add("client_seed")
         return self.model_dump(mode="json", exclude=left_out)
 

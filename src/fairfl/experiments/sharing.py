@@ -10,30 +10,47 @@ from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError
 
 
-def with_setting_owners(papers: dict[str, Paper], available: Mapping[str, Path]) -> dict[str, Paper]:
+def with_setting_owners(
+    papers: dict[str, Paper], available: Mapping[str, Path]
+) -> dict[str, Paper]:
     """These papers, and behind them those that only lend them settings: a setting's id begins with its paper's name."""
     own = {setting for paper in papers.values() for setting in paper.settings}
-    used = {name for paper in papers.values() for artifact in paper.artifacts.values() for name in artifact.settings}
-    lenders = {setting.partition("_")[0] for setting in used - own} & available.keys() - papers.keys()
+    used = {
+        name
+        for paper in papers.values()
+        for artifact in paper.artifacts.values()
+        for name in artifact.settings
+    }
+    lenders = {
+        setting.partition("_")[0] for setting in used - own
+    } & available.keys() - papers.keys()
     found = dict(papers)
     for name in sorted(lenders):
         try:
             found[name] = load_paper(available[name])
         except SpecError as error:
             borrowers = (key for key, paper in papers.items() if name in _lenders(paper))
-            raise SpecError(f"papers/{next(borrowers)}.yaml: takes a setting from another file: {error}") from None
+            raise SpecError(
+                f"papers/{next(borrowers)}.yaml: takes a setting from another file: {error}"
+            ) from None
     return found
 
 
 def _lenders(paper: Paper) -> set[str]:
     """Papers whose settings an artifact shows."""
-    return {name.partition("_")[0] for artifact in paper.artifacts.values() for name in artifact.settings}
+    return {
+        name.partition("_")[0]
+        for artifact in paper.artifacts.values()
+        for name in artifact.settings
+    }
 
 
 class Sharing:
     """Which of `papers` use a setting. `built` are those whose artifacts are built, the others only lend settings."""
 
-    def __init__(self, papers: Mapping[str, Paper], built: Sequence[str], paper_of: Mapping[str, str]) -> None:
+    def __init__(
+        self, papers: Mapping[str, Paper], built: Sequence[str], paper_of: Mapping[str, str]
+    ) -> None:
         self._papers, self._built = papers, built
         self._users = {setting: [paper] for setting, paper in paper_of.items()}
         for name in built:
@@ -53,7 +70,9 @@ class Sharing:
     def author(self, setting: str, algorithm: str) -> str:
         """The first paper with a setting that describes an algorithm; the one that defines the setting if none does."""
         users = self.users(setting)
-        return next((name for name in users if algorithm in self._papers[name].algorithms), users[0])
+        return next(
+            (name for name in users if algorithm in self._papers[name].algorithms), users[0]
+        )
 
     def usage(self, setting: str, algorithm: str) -> Algorithm | None:
         """How its author uses an algorithm in a setting; None if no paper describes it."""
@@ -76,7 +95,10 @@ class Sharing:
                             f"{setting} are in {shown(metrics[key].unit)}, as papers/{lender}.yaml says"
                         )
                 for key in self._in(name, setting):
-                    given, used = self._papers[name].algorithms[key].defaults, self.usage(setting, key)
+                    given, used = (
+                        self._papers[name].algorithms[key].defaults,
+                        self.usage(setting, key),
+                    )
                     if used and given and given != used.defaults:
                         yield (
                             f"papers/{name}.yaml: algorithms.{key}.defaults: {shown(given)}: {setting} is of "
@@ -89,6 +111,9 @@ class Sharing:
         artifacts = self._papers[paper].artifacts.values()
         return list(
             dict.fromkeys(
-                row.algorithm for one in artifacts if setting in one.settings for row in one.variants_in(setting)
+                row.algorithm
+                for one in artifacts
+                if setting in one.settings
+                for row in one.variants_in(setting)
             )
         )

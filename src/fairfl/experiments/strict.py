@@ -53,7 +53,9 @@ def _fault(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 _MERGE = "tag:yaml.org,2002:merge"
 _LEADING_ZERO = re.compile(r"[-+]?0\d+")
-_IN_PARTS = re.compile(r"[-+]?\d+([_:][\d_]+)+(\.[\d_]*)?")  # 1_000 and 1:30, which is a number to base 60
+_IN_PARTS = re.compile(
+    r"[-+]?\d+([_:][\d_]+)+(\.[\d_]*)?"
+)  # 1_000 and 1:30, which is a number to base 60
 
 
 def ambiguous(text: str) -> str:
@@ -87,7 +89,9 @@ def load(path: Path) -> Any:
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise SpecError(f"{path}{line}: not valid YAML: {one_line(what)}") from None
     except Exception as error:  # a tag on a wrong value (`!!int x`) may raise nearly anything
-        raise SpecError(f"{path}: not valid YAML: {one_line(str(error)) or type(error).__name__}") from None
+        raise SpecError(
+            f"{path}: not valid YAML: {one_line(str(error)) or type(error).__name__}"
+        ) from None
 
 
 def _text(path: Path) -> str:
@@ -102,7 +106,9 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         if path.is_symlink():
             raise SpecError(f"{path}: a link to nothing") from None
-        siblings = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        siblings = (
+            sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        )
         raise SpecError(f"{path}: no such file{nearest(path.name, siblings)}") from None
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: not UTF-8 text (byte {error.start})") from None
@@ -116,7 +122,9 @@ def yaml_files(folder: Path) -> dict[str, Path]:
     One that is called .yml is among them, so that who names it hears that it is not read.
     """
     seen = [path for path in sorted(folder.glob("*.y*ml")) if not path.name.startswith(".")]
-    return {path.stem: path for ending in (".yml", ".yaml") for path in seen if path.suffix == ending}
+    return {
+        path.stem: path for ending in (".yml", ".yaml") for path in seen if path.suffix == ending
+    }
 
 
 def csv_files(folder: Path) -> dict[str, str]:
@@ -130,5 +138,7 @@ def merged(base: dict, patch: dict) -> dict:
     result = dict(base)
     for key, value in patch.items():
         old = result.get(key)
-        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        result[key] = (
+            merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return result

@@ -15,7 +15,9 @@ _FOLDER = {"algorithm": "algorithms", "dataset": "data"}
 def _rules() -> frozenset[str]:
     """Names of the rules of the Snakefile: papers and their artifacts are targets beside them."""
     root = PACKAGE.parents[1]
-    files = [path for path in (root / "Snakefile", *sorted(root.glob("rules/*.smk"))) if path.is_file()]
+    files = [
+        path for path in (root / "Snakefile", *sorted(root.glob("rules/*.smk"))) if path.is_file()
+    ]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return frozenset(re.findall(r"^ *(?:rule|checkpoint) +(\w+) *:", text, flags=re.M))
 
@@ -30,7 +32,11 @@ def taken(kind: str, name: str) -> str:
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         return "a word of Python"
     if kind == "paper":
-        return "a folder of results/" if name in FOLDERS else rule(name) or "the template" * (name == TEMPLATE)
+        return (
+            "a folder of results/"
+            if name in FOLDERS
+            else rule(name) or "the template" * (name == TEMPLATE)
+        )
     if (PACKAGE / _FOLDER[kind] / name).is_dir():
         return f"a folder of src/fairfl/{_FOLDER[kind]}/"
     return "a module of its own" if name == "interface" else ""

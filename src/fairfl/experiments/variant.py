@@ -24,7 +24,9 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import shown
 
 Value = bool | int | float | str
-Level = tuple[bool, float | str]  # False and a number, or True and a word: values of all types can be ordered
+Level = tuple[
+    bool, float | str
+]  # False and a number, or True and a word: values of all types can be ordered
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {
@@ -59,7 +61,9 @@ class Variant:
         values = tuple(sorted(hyperparameters.items()))
         object.__setattr__(self, "values", values)
         texts = texts_of(self.algorithm, *hyperparameters)
-        object.__setattr__(self, "levels", tuple((key, _level(value, key in texts)) for key, value in values))
+        object.__setattr__(
+            self, "levels", tuple((key, _level(value, key in texts)) for key, value in values)
+        )
 
     def number(self, key: str) -> float | str | None:
         """A hyper-parameter as a number, or as a word if it is none; None if the variant does not name it."""
@@ -88,7 +92,9 @@ class Variant:
     @classmethod
     def from_folder(cls, algorithm: str, folder: str) -> "Variant":
         """Raises FairflError if the folder is not named like a variant's."""
-        return cls(algorithm, _parsed(algorithm, folder.removesuffix(_TUNED), "~"), folder.endswith(_TUNED))
+        return cls(
+            algorithm, _parsed(algorithm, folder.removesuffix(_TUNED), "~"), folder.endswith(_TUNED)
+        )
 
     # -- tables ---------------------------------------------------------------------------------
     @property
@@ -118,7 +124,10 @@ class Variant:
     # -- for readers ----------------------------------------------------------------------------
     def __str__(self) -> str:
         """For messages: 'fedfv(alpha=0.1, tau=10)', 'fedavg'; numbers with six digits."""
-        texts = {key: level if isinstance(level, str) else f"{level:g}" for key, (_, level) in self.levels}
+        texts = {
+            key: level if isinstance(level, str) else f"{level:g}"
+            for key, (_, level) in self.levels
+        }
         inner = ", ".join(f"{key}={text}" for key, text in texts.items())
         return f"{self.algorithm}({inner})" if inner else self.algorithm
 
@@ -158,7 +167,9 @@ def split_selectors(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def split_modifiers(hyperparameters: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+def split_modifiers(
+    hyperparameters: Mapping[str, Value],
+) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
     """Hyper-parameters of the algorithm and of its modifiers: {"q": 1, "dp.sigma": 2, "lsr": True} ->
     {"q": 1}, {"dp": {"sigma": 2}, "lsr": {}}."""
     known = names("modifiers")
@@ -176,16 +187,25 @@ def split_modifiers(hyperparameters: Mapping[str, Value]) -> tuple[dict[str, Val
 
 
 # -- values -----------------------------------------------------------------------------------------
-def format_hyperparameters(hyperparameters: Mapping[str, Value | None], separator: str = "~") -> str:
+def format_hyperparameters(
+    hyperparameters: Mapping[str, Value | None], separator: str = "~"
+) -> str:
     """'alpha=0.1~tau=10' sorted by key, 'default' if there are none. Raises ValueError, see `format_value`."""
-    return separator.join(f"{key}={format_value(value)}" for key, value in sorted(hyperparameters.items())) or _DEFAULT
+    return (
+        separator.join(
+            f"{key}={format_value(value)}" for key, value in sorted(hyperparameters.items())
+        )
+        or _DEFAULT
+    )
 
 
 def format_value(value: Value | None) -> str:
     """A value as part of a folder's name, 'true', '0.1'. Raises ValueError if it cannot be one."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if not _IN_FOLDER.fullmatch(text):
-        raise ValueError(f"{shown(text)} cannot be part of a file name: use letters, digits, _ . + -")
+        raise ValueError(
+            f"{shown(text)} cannot be part of a file name: use letters, digits, _ . + -"
+        )
     if text.endswith(_TUNED):
         raise ValueError(f"{shown(text)} cannot end in {_TUNED}: so do folders of tuned variants")
     return plain_data.short_enough(text)
@@ -197,7 +217,9 @@ def check_folder(hyperparameters: dict[str, Value]) -> dict[str, Value]:
         plain_data.name(key)
     length = sum(len(key) + len(format_value(value)) + 2 for key, value in hyperparameters.items())
     if length > _LONGEST_FOLDER:
-        raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_FOLDER} characters")
+        raise ValueError(
+            f"too long for the name of a folder: {length} of {_LONGEST_FOLDER} characters"
+        )
     return hyperparameters
 
 
@@ -209,12 +231,16 @@ def texts_of(algorithm: str, *keys: str) -> frozenset[str]:
 
 def _is_text(algorithm: str, key: str) -> bool:
     modifier, dot, parameter = key.partition(".")
-    kind, name, field = ("modifiers", modifier, parameter) if dot else ("algorithms", algorithm, key)
+    kind, name, field = (
+        ("modifiers", modifier, parameter) if dot else ("algorithms", algorithm, key)
+    )
     try:
         fields = declaration(kind, name).Config.model_fields
     except FairflError:  # no such plug-in, or a faulty one: said where its values are checked
         return False
-    found = next((one.annotation for name, one in fields.items() if field in (name, one.alias)), None)
+    found = next(
+        (one.annotation for name, one in fields.items() if field in (name, one.alias)), None
+    )
     return found is not None and all(part is str or isinstance(part, str) for part in _parts(found))
 
 
@@ -232,7 +258,9 @@ def _parsed(algorithm: str, text: str, separators: str) -> dict[str, Value]:
     for pair in [] if text == _DEFAULT else re.split(f"[{separators}]", text):
         key, equals, value = (piece.strip() for piece in pair.partition("="))
         if not (key and equals and value):
-            raise FairflError(f"hyperparameters {shown(text)}: {shown(pair.strip())} is not key=value")
+            raise FairflError(
+                f"hyperparameters {shown(text)}: {shown(pair.strip())} is not key=value"
+            )
         if key in found:
             raise FairflError(f"hyperparameters {shown(text)}: {shown(key)} is given twice")
         found[key] = value if texts_of(algorithm, key) else _value(value)

@@ -19,7 +19,13 @@ from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.sharing import Sharing, with_setting_owners
 from fairfl.experiments.strict import load, yaml_files
-from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
+from fairfl.experiments.variant import (
+    Run,
+    Variant,
+    format_hyperparameters,
+    selected_by,
+    split_modifiers,
+)
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain_data import shown
@@ -41,9 +47,13 @@ class Workload:
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
-    faulty: dict[str, str] = field(default_factory=dict)  # papers that only a pattern means -> why they are left out
+    faulty: dict[str, str] = field(
+        default_factory=dict
+    )  # papers that only a pattern means -> why they are left out
     unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
-    available: frozenset[str] | None = None  # names of jobs that there may be, of those that take long; None: all
+    available: frozenset[str] | None = (
+        None  # names of jobs that there may be, of those that take long; None: all
+    )
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
@@ -105,7 +115,9 @@ class Workload:
     @property
     def open(self) -> list[str]:
         """Settings of the selected artifacts that have facts to calibrate."""
-        used = dict.fromkeys(name for _, _, artifact in self.artifacts.values() for name in artifact.settings)
+        used = dict.fromkeys(
+            name for _, _, artifact in self.artifacts.values() for name in artifact.settings
+        )
         return [name for name in used if self.settings[name].unstated]
 
     @cached_property
@@ -115,12 +127,18 @@ class Workload:
 
     def wants(self, variant: Variant) -> bool:
         """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
-        return self.config.algorithms is None or not self._selectors.isdisjoint((variant.algorithm, variant))
+        return self.config.algorithms is None or not self._selectors.isdisjoint(
+            (variant.algorithm, variant)
+        )
 
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
-        return artifact.model_copy(update={"settings": kept}) if kept or not artifact.settings else None
+        return (
+            artifact.model_copy(update={"settings": kept})
+            if kept or not artifact.settings
+            else None
+        )
 
     @cached_property
     def variants(self) -> dict[str, dict[Variant, Variant]]:
@@ -141,7 +159,9 @@ class Workload:
 
     def _running(self, setting: str, row: Row) -> Variant:
         """The variant that runs for a row, tuned if config.yaml or the setting asks for that."""
-        return Variant(row.algorithm, row.hyperparameters, self.takes_choice(setting, row.algorithm))
+        return Variant(
+            row.algorithm, row.hyperparameters, self.takes_choice(setting, row.algorithm)
+        )
 
     def _before(self, setting: str, variant: Variant) -> Variant | None:
         """The variant that must have run first, `depends_on` in the algorithm's file."""
@@ -162,7 +182,9 @@ class Workload:
         wanted, known = Variant.from_folder(algorithm, folder), self.variants.get(setting, {})
         if wanted in known:
             return Run(setting, known[wanted], seed)
-        hint = nearest(f"{algorithm}/{folder}", [f"{variant.algorithm}/{variant.folder}" for variant in known])
+        hint = nearest(
+            f"{algorithm}/{folder}", [f"{variant.algorithm}/{variant.folder}" for variant in known]
+        )
         raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
 
     @cached_property
@@ -229,7 +251,11 @@ class Workload:
 
     def baseline(self, setting: str) -> Variant | None:
         """The variant that the runs of a setting are held against, if an artifact asks for that."""
-        rows = [a.baseline for _, _, a in self.artifacts.values() if a.baseline and setting in a.settings]
+        rows = [
+            a.baseline
+            for _, _, a in self.artifacts.values()
+            if a.baseline and setting in a.settings
+        ]
         return self._running(setting, rows[0]) if rows else None
 
     def runs_of(self, setting: str) -> list[Run]:
@@ -247,10 +273,17 @@ class Workload:
         algorithm = variant.algorithm
         usage = self.sharing.usage(setting, algorithm)
         of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
-        given = {**(usage.defaults if usage else {}), **of_setting, **split_modifiers(dict(variant.values))[0]}
+        given = {
+            **(usage.defaults if usage else {}),
+            **of_setting,
+            **split_modifiers(dict(variant.values))[0],
+        }
         key = setting, algorithm, repr(given)
         if key not in self._checked:
-            where = f"papers/{self.sharing.author(setting, algorithm)}.yaml", f"{setting}: {variant}"
+            where = (
+                f"papers/{self.sharing.author(setting, algorithm)}.yaml",
+                f"{setting}: {variant}",
+            )
             self._checked[key] = parameters("algorithms", algorithm, given, *where)
         return dict(self._checked[key])
 
@@ -264,13 +297,19 @@ class Workload:
         file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.variant}"
         found = {}
         for name, given in split_modifiers(dict(run.variant.values))[1].items():
-            values = {**self.papers[paper].modifiers.get(name, {}), **setting.modifiers.get(name, {}), **given}
+            values = {
+                **self.papers[paper].modifiers.get(name, {}),
+                **setting.modifiers.get(name, {}),
+                **given,
+            }
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
             if name in self.declared(run.algorithm).incompatible_modifiers:
                 raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
             if losses is not None and setting.loss not in losses:
-                raise SpecError(f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}")
+                raise SpecError(
+                    f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}"
+                )
         return found
 
     # -- grids --------------------------------------------------------------------------------
@@ -284,7 +323,10 @@ class Workload:
             if base.unstated is None:
                 raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
             where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
-            found = {f"{setting}~calibration~{point.name}": point for point in points(base, base.unstated, *where)}
+            found = {
+                f"{setting}~calibration~{point.name}": point
+                for point in points(base, base.unstated, *where)
+            }
             for name, point in found.items():
                 variants = [Variant(base.unstated.algorithm, {})]
                 self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
@@ -303,9 +345,14 @@ class Workload:
         if base.tuning.trials_of:
             return self.tuning_grid(trials_owner(self, setting, base.tuning))
         variants = [
-            Variant(algorithm, row) for algorithm, grid in base.tuning.algorithms.items() for row in product(grid)
+            Variant(algorithm, row)
+            for algorithm, grid in base.tuning.algorithms.items()
+            for row in product(grid)
         ]
-        points = {f"{setting}~tuning~{format_hyperparameters(point)}": point for point in product(base.tuning.grid)}
+        points = {
+            f"{setting}~tuning~{format_hyperparameters(point)}": point
+            for point in product(base.tuning.grid)
+        }
         for name, point in points.items():
             self._add(name, base.tuned_at(point), paper, f"settings.{setting}.tuning", variants)
         return points
@@ -323,7 +370,9 @@ class Workload:
         """Kinds of files that an artifact is made from."""
         if artifact.kind == "static_table":
             return []
-        return list(declaration("reporting/plots", artifact.plot).NEEDS if artifact.plot else artifact.needs)
+        return list(
+            declaration("reporting/plots", artifact.plot).NEEDS if artifact.plot else artifact.needs
+        )
 
     def tunes(self, setting: str, algorithm: str) -> bool:
         """True if the algorithm is tuned in the setting."""
@@ -333,13 +382,17 @@ class Workload:
     def takes_choice(self, setting: str, algorithm: str) -> bool:
         """True if the runs of an algorithm in a setting train with what the tuning chooses."""
         tuning = self.settings[setting].tuning
-        return self.tunes(setting, algorithm) and (self.config.tuned or (tuning is not None and tuning.always))
+        return self.tunes(setting, algorithm) and (
+            self.config.tuned or (tuning is not None and tuning.always)
+        )
 
     def tuning_of(self, run: Run) -> Tuning | None:
         """The tuning whose choice a run takes; None if it runs with the reported values."""
         return self.settings[run.setting].tuning if run.variant.tuned else None
 
-    def _add(self, name: str, data: dict[str, Any], paper: str, where: str, variants: list[Variant]) -> None:
+    def _add(
+        self, name: str, data: dict[str, Any], paper: str, where: str, variants: list[Variant]
+    ) -> None:
         if name not in self.settings:
             self.settings[name] = check(data, Setting, f"papers/{paper}.yaml", where)
             self.paper_of[name] = paper
@@ -366,7 +419,11 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
             return _load(root, asked, faulty)
         except SpecError as error:
             found = re.match(rf"({re.escape(str(root))}/)?papers/(.+?)\.ya?ml\b", str(error))
-            if not found or found[2] in (*asked.papers, *faulty) or found[2] not in yaml_files(root / "papers"):
+            if (
+                not found
+                or found[2] in (*asked.papers, *faulty)
+                or found[2] not in yaml_files(root / "papers")
+            ):
                 raise
             faulty[found[2]] = str(error).removeprefix(f"{root}/")
 
@@ -376,18 +433,24 @@ def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:
     config = with_papers(asked, available, faulty)
     scales = yaml_files(root / "scales")
     if config.scale not in scales:
-        raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")
+        raise SpecError(
+            f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}"
+        )
     scale_file = f"scales/{config.scale}.yaml"
     scale = load_scale(scales[config.scale])
 
-    papers = with_setting_owners({name: load_paper(available[name]) for name in config.papers}, available)
+    papers = with_setting_owners(
+        {name: load_paper(available[name]) for name in config.papers}, available
+    )
     check_artifacts(scale, papers, available, scale_file)
     settings: dict[str, Setting] = {}
     paper_of: dict[str, str] = {}
     for name, paper in papers.items():
         for key, setting in paper.settings.items():
             if key in settings:
-                raise SpecError(f"papers/{name}.yaml: settings.{key}: also defined by papers/{paper_of[key]}.yaml")
+                raise SpecError(
+                    f"papers/{name}.yaml: settings.{key}: also defined by papers/{paper_of[key]}.yaml"
+                )
             resolved = patched(key, setting, scale, scale_file)
             if config.seeds is not None:
                 data = {**resolved.model_dump(mode="json"), "seeds": config.seeds}
@@ -395,6 +458,8 @@ def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:
             settings[key] = resolved
             paper_of[key] = name
     unselected = frozenset(available).difference(config.papers)
-    workload = Workload(config, papers, scale, settings, paper_of, faulty=faulty, unselected=unselected)
+    workload = Workload(
+        config, papers, scale, settings, paper_of, faulty=faulty, unselected=unselected
+    )
     check_references(workload)
     return workload

@@ -35,16 +35,28 @@ class Spec(JobSpec):
 
     setting: str
     data: str = Field(description="name of the data set for tables")
-    changed: list[str] = Field(description="what the scale replaces, which makes it a demonstration only")
-    algorithm: Literal["fedavg"] = Field(description="never another row, never the paper's own method")
+    changed: list[str] = Field(
+        description="what the scale replaces, which makes it a demonstration only"
+    )
+    algorithm: Literal["fedavg"] = Field(
+        description="never another row, never the paper's own method"
+    )
     facts: dict[str, str] = Field(description="fact -> why these values")
-    targets: dict[str, float] = Field(description="metric -> the miss that counts 1, in the unit that is printed")
+    targets: dict[str, float] = Field(
+        description="metric -> the miss that counts 1, in the unit that is printed"
+    )
     metrics: dict[str, Metric]
     points: list[Point]
     reported_seeds: Count
-    level: float = Field(description="share of draws that may speak for the other of two points that are told apart")
-    files: dict[str, dict[str, str]] = Field(description="tidy: setting -> path; reported: artifact -> path")
-    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+    level: float = Field(
+        description="share of draws that may speak for the other of two points that are told apart"
+    )
+    files: dict[str, dict[str, str]] = Field(
+        description="tidy: setting -> path; reported: artifact -> path"
+    )
+    reported: dict[str, str] = Field(
+        default_factory=dict, description="content of the papers' numbers, by path"
+    )
 
 
 def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -> dict[str, Any]:
@@ -52,7 +64,10 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
     from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 
     grid = workload.calibration_grid(setting)
-    unstated, paper = workload.settings[setting].unstated, workload.papers[workload.paper_of[setting]]
+    unstated, paper = (
+        workload.settings[setting].unstated,
+        workload.papers[workload.paper_of[setting]],
+    )
     assert unstated is not None  # calibration_grid has looked
     return Spec(
         setting=setting,
@@ -63,7 +78,12 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
         targets=unstated.targets,
         metrics={metric: paper.metrics[metric] for metric in unstated.targets},
         points=[
-            Point(setting=name, options=point.options, changes=point.changes, departures=point.departures)
+            Point(
+                setting=name,
+                options=point.options,
+                changes=point.changes,
+                departures=point.departures,
+            )
             for name, point in grid.items()
         ],
         reported_seeds=len(original(workload, setting).seeds),
@@ -90,9 +110,13 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
     ours = []
     for metric in spec.targets:
         if metric not in reported:
-            raise FairflError(f"{spec.setting}: unstated.targets: no number for {metric} of {fedavg} is reported")
+            raise FairflError(
+                f"{spec.setting}: unstated.targets: no number for {metric} of {fedavg} is reported"
+            )
     for point in spec.points:
-        found = {metric: results.ours.find(point.setting, fedavg, metric) for metric in spec.targets}
+        found = {
+            metric: results.ours.find(point.setting, fedavg, metric) for metric in spec.targets
+        }
         for metric, cell in found.items():
             if cell is None:
                 raise FairflError(f"{point.setting}: {fedavg}: no run measured {metric}")
@@ -110,14 +134,20 @@ def choose(spec: Spec) -> dict[str, Any]:
     digits = digits_of(spec.metrics)
     targets = {
         metric: calibration.Target(
-            reported[metric], tolerance, half_unit(reported[metric], spec.metrics[metric].unit, digits(metric))
+            reported[metric],
+            tolerance,
+            half_unit(reported[metric], spec.metrics[metric].unit, digits(metric)),
         )
         for metric, tolerance in spec.targets.items()
     }
     found, noise = calibration.fits(ours, targets, spec.reported_seeds)
     known = bool(noise) and None not in noise.values()
-    number = calibration.choice(found, [len(point.departures) for point in spec.points], known, spec.level)
-    order = sorted(range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0))
+    number = calibration.choice(
+        found, [len(point.departures) for point in spec.points], known, spec.level
+    )
+    order = sorted(
+        range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0)
+    )
     told = [fit.worse is None or fit.worse >= 1 - spec.level for fit in found]
     chosen = spec.points[number]
     return {
@@ -129,7 +159,11 @@ def choose(spec: Spec) -> dict[str, Any]:
         "told_apart": known and told[0],
         "explanation": _explanation(spec, number, known, not noise, told.count(False), len(found)),
         "targets": {
-            metric: {"reported": target.reported, "tolerance": target.tolerance, "noise": noise.get(metric)}
+            metric: {
+                "reported": target.reported,
+                "tolerance": target.tolerance,
+                "noise": noise.get(metric),
+            }
             for metric, target in targets.items()
         },
         "points": [
@@ -145,11 +179,17 @@ def choose(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _explanation(spec: Spec, number: int, known: bool, diverged: bool, fitting: int, points: int) -> str:
+def _explanation(
+    spec: Spec, number: int, known: bool, diverged: bool, fitting: int, points: int
+) -> str:
     """Why point `number` was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
     best = f"the best of {points} points"
     if not known:
-        why = "FedAvg diverged" if diverged else "One seed a point does not say how sure the numbers are"
+        why = (
+            "FedAvg diverged"
+            if diverged
+            else "One seed a point does not say how sure the numbers are"
+        )
         text = f"{why}, so the named choices stay."
     elif number == 0:
         text = f"FedAvg cannot tell the named choices from {best}, so they stay."
@@ -159,11 +199,17 @@ def _explanation(spec: Spec, number: int, known: bool, diverged: bool, fitting: 
             f"FedAvg tells the named choices from {best}. Of the {fitting} that fit as far as seeds can tell, "
             f"the one that departs least from the named choices is taken. As named: {kept or 'none'}."
         )
-    return text + (f" A demonstration only: the scale changes {', '.join(spec.changed)}." if spec.changed else "")
+    return text + (
+        f" A demonstration only: the scale changes {', '.join(spec.changed)}."
+        if spec.changed
+        else ""
+    )
 
 
 def main(argv: list[str] | None = None) -> None:
-    args, spec = job.parse(argv, "calibrate", Spec, out="the choice (.json)", md="the fit of every point, as text")
+    args, spec = job.parse(
+        argv, "calibrate", Spec, out="the choice (.json)", md="the fit of every point, as text"
+    )
     with job.run_context(args, args.out, args.md):
         from fairfl.judgement import calibration
 

@@ -14,7 +14,9 @@ def main(argv: list[str] | None = None) -> None:
     summary.write(
         "claims",
         argv,
-        lambda workload, args: csv_text(claim_lines(workload, args.root, summary.files(args)), ClaimLine),
+        lambda workload, args: csv_text(
+            claim_lines(workload, args.root, summary.files(args)), ClaimLine
+        ),
     )
 
 

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """Names of the runs and what their losses are held against."""
-    declared, runs, seeds = workload.settings[setting], workload.runs_of(setting), workload.reference_seeds(setting)
+    declared, runs, seeds = (
+        workload.settings[setting],
+        workload.runs_of(setting),
+        workload.reference_seeds(setting),
+    )
     baseline = workload.baseline(setting)
     return {
         "setting": setting,
@@ -20,7 +24,9 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "noise_evaluations": workload.config.verdict.noise_window,
         "runs": [described(run) for run in runs],
         "baseline": [run.id for run in runs if run.variant == baseline],
-        "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),
+        "local_only": any(
+            variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})
+        ),
         "seeds": seeds,
         "optima_seeds": seeds if declared.local_optimum else [],
         "surrogates": declared.surrogate.clusters if declared.surrogate else 0,
@@ -31,18 +37,29 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
 
 def described(run: "Run") -> dict[str, Any]:
     """A run as specs name it."""
-    return {"id": run.id, "algorithm": run.algorithm, "hyperparameters": run.variant.csv, "seed": run.seed}
+    return {
+        "id": run.id,
+        "algorithm": run.algorithm,
+        "hyperparameters": run.variant.csv,
+        "seed": run.seed,
+    }
 
 
 def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.collection import Spec, tidy
 
-    files = {"results": "results/<scale>", "final": "final metrics (.csv)", "rounds": "curves (.parquet)"}
+    files = {
+        "results": "results/<scale>",
+        "final": "final metrics (.csv)",
+        "rounds": "curves (.parquet)",
+    }
     args, spec = job.parse(argv, "collect", Spec, **files)
     with job.run_context(args, args.final, args.rounds):
         final, curves = tidy(spec, args.results)
         # 9 significant digits: enough for every table, and stable against the last bits of a sum.
-        atomic.write_text(args.final, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+        atomic.write_text(
+            args.final, final.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+        )
         with atomic.replacing(args.rounds) as temporary:
             curves.to_parquet(temporary, index=False)
 

@@ -12,7 +12,9 @@ def main(argv: list[str] | None = None) -> None:
     summary.write(
         "comparison",
         argv,
-        lambda workload, args: csv_text(comparison_lines(workload, args.root, summary.files(args)), ComparisonLine),
+        lambda workload, args: csv_text(
+            comparison_lines(workload, args.root, summary.files(args)), ComparisonLine
+        ),
     )
 
 

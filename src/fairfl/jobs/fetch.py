@@ -31,7 +31,9 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
         return {"weights": {"name": weights.name, "sha256": weights.sha256[0]}}
     data = workload.prepared_by(key)[0]
     files = registry.files(data.name, data.options)
-    digests = {file.relative(data.name): _digests(file, data.name, workload.config) for file in files}
+    digests = {
+        file.relative(data.name): _digests(file, data.name, workload.config) for file in files
+    }
     return {"dataset": data.name, "files": digests}
 
 
@@ -49,7 +51,9 @@ def _is_own(file: RemoteFile) -> bool:
     return not (file.urls or file.sha256 or file.md5 or file.instead)
 
 
-def _check(files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str) -> None:
+def _check(
+    files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str
+) -> None:
     """Raises FairflError if a file that nobody publishes was edited after the plan, which names it by its content."""
     own = {file.relative(dataset) for file in files if _is_own(file)}
     planned = from_text(spec, dict, "--spec").get("files", {})
@@ -77,10 +81,16 @@ def main(argv: list[str] | None = None) -> None:
     parser = job.parser("fetch", spec=False, out="marker file to write")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", help="name of the data set")
-    what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")
+    what.add_argument(
+        "--weights",
+        choices=sorted(pretrained.PUBLISHED),
+        help="model whose published weights to obtain",
+    )
     parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
-    parser.add_argument("--mirror", action="append", default=[], help="folder or address; may be repeated")
+    parser.add_argument(
+        "--mirror", action="append", default=[], help="folder or address; may be repeated"
+    )
     parser.add_argument("--offline", action="store_true", help="use no network")
     args = parser.parse_args(argv)
 
@@ -89,7 +99,11 @@ def main(argv: list[str] | None = None) -> None:
         kind, name, files = "weights", args.weights, (pretrained.PUBLISHED[args.weights],)
     else:
         options = from_text(args.options, registry.load(args.dataset).Config, "--options")
-        kind, name, files = "dataset", args.dataset, registry.files(args.dataset, options.model_dump())
+        kind, name, files = (
+            "dataset",
+            args.dataset,
+            registry.files(args.dataset, options.model_dump()),
+        )
     with job.run_context(args, args.out):
         copies = find_all(files, name, args.folder, args.mirror, args.offline)
         _check(files, name, copies, args.folder, args.spec)

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 
-def spec(workload: "Workload", paper: str, artifact: str, files: dict[str, dict[str, str]]) -> dict[str, Any]:
+def spec(
+    workload: "Workload", paper: str, artifact: str, files: dict[str, dict[str, str]]
+) -> dict[str, Any]:
     """What the artifact shows, and the files of its numbers by setting, run or choice."""
     from fairfl.reporting.artifact import artifact_spec
 

@@ -18,7 +18,16 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     from fairfl.data import own_weights
 
     training = workload.settings[setting].training()
-    keys = ("data", "model", "loss", "learning_rate", "optimizer", "weight_decay", "batch_size", "local_optimum")
+    keys = (
+        "data",
+        "model",
+        "loss",
+        "learning_rate",
+        "optimizer",
+        "weight_decay",
+        "batch_size",
+        "local_optimum",
+    )
     return {
         **{key: training[key] for key in keys},
         **own_weights.of_spec(workload, setting),
@@ -40,13 +49,17 @@ def main(argv: list[str] | None = None) -> None:
     options = ("data", "partition", "device", "cuda-graphs", "threads")
     args, spec = job.parse(argv, "local_optimum", Spec, *options, out="client<k>.json")
     with job.run_context(args, args.out, torch=True):
-        chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
+        chosen = device.choose(
+            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
+        )
         clients = load_clients(args.data, args.partition, chosen, only=spec.client)
         try:
             optimum = pretrain(spec, clients, chosen)
         except ValueError as error:
             raise FairflError(f"local optimum of client {spec.client}: {error}") from None
-        how = manifest(args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args))
+        how = manifest(
+            args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args)
+        )
         text = json.dumps({**optimum, **how}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
     print(f"client {spec.client}: {optimum['stopped']} after {optimum['epochs']} epochs, "

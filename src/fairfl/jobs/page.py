@@ -17,10 +17,14 @@ spec = summary.spec
 def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.page.page import render  # here: the planner must not import jinja2
 
-    summary.write("page", argv, lambda workload, args: render(workload, args.root, args.results, args.out[0]))
+    summary.write(
+        "page", argv, lambda workload, args: render(workload, args.root, args.results, args.out[0])
+    )
 
 
-def write_rest(workload: "Workload", root: Path, results: Path, out: Path, left: Mapping[str, "Job"]) -> None:
+def write_rest(
+    workload: "Workload", root: Path, results: Path, out: Path, left: Mapping[str, "Job"]
+) -> None:
     """Write the page, if tables and figures alone have failed, of all others; it says why each of those did.
 
     `left`: the jobs that have not run to their end.
@@ -32,7 +36,8 @@ def write_rest(workload: "Workload", root: Path, results: Path, out: Path, left:
 
         Path(rest[0].record).unlink(missing_ok=True)  # so that the next call makes it again
         reasons = {
-            name.partition("/")[2].replace("/", "_"): _reason(results / "logs" / f"{name}.log") for name in failed
+            name.partition("/")[2].replace("/", "_"): _reason(results / "logs" / f"{name}.log")
+            for name in failed
         }
         atomic.write_text(out, render(workload, root, results, out, reasons))
 
@@ -41,7 +46,9 @@ def _reason(log: Path) -> str:
     """The last line of a log that tells an error, else its last line."""
     lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
     said = list(filter(str.strip, lines)) or ["its log is empty"]
-    return next((line for line in reversed(said) if line.startswith("error: ")), said[-1]).removeprefix("error: ")
+    return next(
+        (line for line in reversed(said) if line.startswith("error: ")), said[-1]
+    ).removeprefix("error: ")
 
 
 if __name__ == "__main__":

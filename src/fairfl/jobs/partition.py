@@ -26,13 +26,23 @@ def main(argv: list[str] | None = None) -> None:
     import pyarrow.parquet as pq
 
     from fairfl.data import prepared
-    from fairfl.partition.deal import COLUMNS, TYPES, Spec, check, partition, statistics, true_clusters
+    from fairfl.partition.deal import (
+        COLUMNS,
+        TYPES,
+        Spec,
+        check,
+        partition,
+        statistics,
+        true_clusters,
+    )
 
     files = {"out": "partition (.parquet)", "statistics": "sizes and label counts (.csv)"}
     args, spec = job.parse(argv, "partition", Spec, "data", **files)
     with job.run_context(args, args.out, args.statistics):
         # Who owns what does not depend on the inputs, which may be gigabytes.
-        tensors, metadata = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
+        tensors, metadata = prepared.load(
+            args.data, "labels", "groups", optional=("ambiguous", *COLUMNS)
+        )
         check(args.data, tensors)
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
@@ -42,7 +52,10 @@ def main(argv: list[str] | None = None) -> None:
         table = table.replace_schema_metadata({"spec": args.spec, **clusters, **changed})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
-        atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, spec.data.label))
+        atomic.write_text(
+            args.statistics,
+            statistics(columns, tensors["labels"], assignment.remarks, spec.data.label),
+        )
 
 
 if __name__ == "__main__":

@@ -42,7 +42,11 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
     from fairfl.experiments.declaration import declaration
 
     data, seed = workload.prepared_by(key)
-    return {"name": data.name, "options": data.options, "seed": seed if declaration("data", data.name).PER_SEED else 0}
+    return {
+        "name": data.name,
+        "options": data.options,
+        "seed": seed if declaration("data", data.name).PER_SEED else 0,
+    }
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:

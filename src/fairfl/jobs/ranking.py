@@ -8,13 +8,19 @@ spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.judgement.ranking import RankingLine, ranking_lines  # here: the planner must not import numpy and scipy
+    from fairfl.judgement.ranking import (
+        RankingLine,
+        ranking_lines,
+    )  # here: the planner must not import numpy and scipy
 
     summary.write(
         "ranking",
         argv,
         lambda workload, args: csv_text(
-            ranking_lines(records(args.out[0].parent / "comparison.csv", "comparison", ComparisonLine)), RankingLine
+            ranking_lines(
+                records(args.out[0].parent / "comparison.csv", "comparison", ComparisonLine)
+            ),
+            RankingLine,
         ),
     )
 

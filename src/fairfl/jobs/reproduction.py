@@ -55,9 +55,14 @@ def main(argv: list[str] | None = None) -> None:
     checked = records(args.results / "claims.csv", "claims", ClaimLine)
     lines = [line for line in every if paper_of(line) in papers]
     claims = [line for line in checked if paper_of(line) in papers]
-    files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
+    files = {
+        numbers.COMPARISON: numbers.comparison_text(lines),
+        numbers.CLAIMS: numbers.claims_text(claims),
+    }
     for name in own(workload):
-        files[OWN / name / "claims.csv"] = numbers.claims_text(line for line in checked if paper_of(line) == name)
+        files[OWN / name / "claims.csv"] = numbers.claims_text(
+            line for line in checked if paper_of(line) == name
+        )
         for path in sorted((args.results / name).glob("*.csv")):
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():
@@ -91,7 +96,12 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/papers/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
     results/recorded/, papers/explanations/ and benchmarks/measured/ below `root`."""
     from fairfl.judgement.measurements import count
-    from fairfl.judgement.recorded import DIFFERENCES, differences_text, recorded_claims, recorded_numbers
+    from fairfl.judgement.recorded import (
+        DIFFERENCES,
+        differences_text,
+        recorded_claims,
+        recorded_numbers,
+    )
     from fairfl.judgement.results import reported_of
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
@@ -100,7 +110,9 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
     papers = published(papers)
     tried = load_explanations(root, papers)
-    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
+    reproduction = Reproduction(
+        papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers)
+    )
     counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
     names = vocabulary(root, reproduction, others)
     made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}

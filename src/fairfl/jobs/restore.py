@@ -36,14 +36,18 @@ def move_back(wanted: Restoration) -> None:
     """Leave a result that is kept. Raises FairflError, by name, if it is damaged."""
     result = kept.at(Path(wanted.kept))
     if result is None or not result.whole:
-        raise FairflError(f"{wanted.kept}: what is kept of {wanted.job} is damaged; run the same command again")
+        raise FairflError(
+            f"{wanted.kept}: what is kept of {wanted.job} is damaged; run the same command again"
+        )
     atomic.sweep(wanted.written)
     result.put_back(Path(wanted.record))
 
 
 def restore(wanted: Restoration, record: Record) -> None:
     """Leave results and record of a job. Raises FairflError, by name, if stored results are damaged or lack it."""
-    entry = next((entry for entry in record.jobs.get(wanted.job, []) if entry.hash == wanted.entry), None)
+    entry = next(
+        (entry for entry in record.jobs.get(wanted.job, []) if entry.hash == wanted.entry), None
+    )
     if entry is None:
         raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
     results = wanted.record.partition("records/")[0]
@@ -53,7 +57,14 @@ def restore(wanted: Restoration, record: Record) -> None:
         _write(path, str(path).removeprefix(results), wanted, record, entry)
     # What it read may be another copy of the data, which its source says: no content is held against it.
     inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
-    records.write(Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=entry.hash)
+    records.write(
+        Path(wanted.record),
+        wanted.spec,
+        inputs,
+        outputs,
+        arithmetic=entry.arithmetic,
+        recorded=entry.hash,
+    )
 
 
 def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: Entry) -> None:
@@ -64,9 +75,16 @@ def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: E
             "same_code": fingerprint(wanted.spec["code"]) == entry.code,
             "date": entry.origin.date,
         }
-        how = {"versions": entry.origin.versions, "spec": spec, "fingerprint": fingerprint(spec), "recorded": note}
+        how = {
+            "versions": entry.origin.versions,
+            "spec": spec,
+            "fingerprint": fingerprint(spec),
+            "recorded": note,
+        }
         how["arithmetic"] = entry.arithmetic
-        atomic.write_text(path, json.dumps({**entry.results[below], **how}, indent=1, sort_keys=True) + "\n")
+        atomic.write_text(
+            path, json.dumps({**entry.results[below], **how}, indent=1, sort_keys=True) + "\n"
+        )
     elif below.endswith(METRICS):
         import pyarrow.parquet as pq
 
@@ -94,7 +112,9 @@ def main(argv: list[str] | None = None) -> None:
             known[setting] = Record(setting, args.recorded)
         restore(job, known[setting])
     back = sum(bool(job.kept) for job in wanted)
-    print(f"{len(wanted) - back} jobs of {len(known)} settings from stored results, {back} that were kept")
+    print(
+        f"{len(wanted) - back} jobs of {len(known)} settings from stored results, {back} that were kept"
+    )
 
 
 if __name__ == "__main__":

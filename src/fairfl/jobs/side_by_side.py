@@ -7,7 +7,9 @@ spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.reporting.tables.side_by_side import texts_of  # here: the planner must not import pandas
+    from fairfl.reporting.tables.side_by_side import (
+        texts_of,
+    )  # here: the planner must not import pandas
 
     summary.write("side_by_side", argv, lambda workload, args: texts_of(workload, args.results))
 

@@ -24,9 +24,12 @@ class Spec(JobSpec):
     scale: str = Field(description="fingerprint of the scale")
     config: dict[str, Any] = Field(description="what to run, not how (device, threads, folders)")
     files: dict[str, dict[str, str]] = Field(
-        default_factory=dict, description="our numbers: kind -> setting, artifact or <setting>/<algorithm> -> path"
+        default_factory=dict,
+        description="our numbers: kind -> setting, artifact or <setting>/<algorithm> -> path",
     )
-    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+    reported: dict[str, str] = Field(
+        default_factory=dict, description="content of the papers' numbers, by path"
+    )
 
 
 def config(workload: "Workload") -> dict[str, Any]:
@@ -38,7 +41,10 @@ def config(workload: "Workload") -> dict[str, Any]:
 def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Fingerprints of all papers and of the scale, the configuration, and the inputs that come by name."""
     return Spec(
-        papers={key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
+        papers={
+            key: fingerprint(paper.model_dump(mode="json"))
+            for key, paper in workload.papers.items()
+        },
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
         files=files,
@@ -50,14 +56,20 @@ def files(args: argparse.Namespace) -> dict[str, dict[str, str]]:
     return job.spec_of(args, Spec).files
 
 
-def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str | list[str]]) -> None:
+def write(
+    rule: str,
+    argv: list[str] | None,
+    text: Callable[["Workload", argparse.Namespace], str | list[str]],
+) -> None:
     """Run the job: write what `text` makes of the workload and the options --root, --results and --out to --out.
 
     It makes one text, or one for each file.
     """
     parser = job.parser(rule, spec=False, results="results/<scale>")
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
-    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
+    parser.add_argument(
+        "--root", type=Path, default=Path("."), help="folder with papers/ and scales/"
+    )
     parser.add_argument("--out", type=Path, required=True, nargs="+", help="files to write")
     args = parser.parse_args(argv)
     args.root = args.code or args.root

@@ -26,13 +26,25 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
 
     declared = workload.settings[setting]
     training = declared.training()
-    keys = ("data", "model", "loss", "optimizer", "weight_decay", "learning_rate", "batch_size", "evaluated_parts")
+    keys = (
+        "data",
+        "model",
+        "loss",
+        "optimizer",
+        "weight_decay",
+        "learning_rate",
+        "batch_size",
+        "evaluated_parts",
+    )
     requested = training["surrogate"]
     lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
     return {
         **{key: training[key] for key in keys},
         **own_weights.of_spec(workload, setting),
-        "surrogate": {**requested, **{key: requested[key] or length for key, length in lengths.items()}},
+        "surrogate": {
+            **requested,
+            **{key: requested[key] or length for key, length in lengths.items()},
+        },
         "precision": workload.config.precision,
     }
 
@@ -50,7 +62,9 @@ def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     args, spec = job.parse(argv, "surrogate", Spec, *job.OPTIONS, out="cluster<c>.json")
     with job.run_context(args, args.out, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
+        chosen = device.choose(
+            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
+        )
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
         members = surrogate.members(spec, clients)
@@ -58,14 +72,18 @@ def main(argv: list[str] | None = None) -> None:
             result = surrogate.known(spec, args.data, len(members))
         else:
             cluster = replace(
-                clients, parts={name: part.of_clients(members) for name, part in clients.parts.items()}, clusters=None
+                clients,
+                parts={name: part.of_clients(members) for name, part in clients.parts.items()},
+                clusters=None,
             )
             try:
                 training = surrogate.Pooled(spec, cluster, chosen, args.backend)
             except ValueError as error:
                 raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
             result = training.run(checkpoint)
-        how = manifest(args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args))
+        how = manifest(
+            args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args)
+        )
         text = json.dumps({"clients": members, **result, **how}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
         checkpoint.remove()

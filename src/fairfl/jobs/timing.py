@@ -29,7 +29,11 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     declared, requested = workload.settings[setting], workload.seconds[setting]
     assert declared.timing is not None  # loading has looked
     variants = [
-        {"shown": variant.csv, **train.spec_of_run(workload, Run(setting, variant, 0)), "seed": declared.seeds[0]}
+        {
+            "shown": variant.csv,
+            **train.spec_of_run(workload, Run(setting, variant, 0)),
+            "seed": declared.seeds[0],
+        }
         for variant in workload.timed_variants.get(setting, ())
     ]
     return {
@@ -58,22 +62,37 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
-    parser = job.parser("timing", "device", "backend", "cuda-graphs", "threads", out="the seconds (.json)")
-    parser.add_argument(
-        "--data", nargs="?", type=Path, help="prepared data set (.safetensors); read if the spec has variants"
+    parser = job.parser(
+        "timing", "device", "backend", "cuda-graphs", "threads", out="the seconds (.json)"
     )
-    parser.add_argument("--partition", nargs="?", type=Path, help="partition (.parquet); read if the spec has variants")
+    parser.add_argument(
+        "--data",
+        nargs="?",
+        type=Path,
+        help="prepared data set (.safetensors); read if the spec has variants",
+    )
+    parser.add_argument(
+        "--partition",
+        nargs="?",
+        type=Path,
+        help="partition (.parquet); read if the spec has variants",
+    )
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):
-        chosen = device.choose(args.device, args.threads, spec.precision, alone=True, cuda_graphs=args.cuda_graphs)
+        chosen = device.choose(
+            args.device, args.threads, spec.precision, alone=True, cuda_graphs=args.cuda_graphs
+        )
         simulations = []
         if spec.variants:
             if args.data is None or args.partition is None:
                 raise FairflError(f"{spec.setting}: timing variants needs --data and --partition")
             clients = load_clients(args.data, args.partition, chosen)
             try:
-                simulations = [Simulation(variant, clients, None, chosen, args.backend) for variant in spec.variants]
+                simulations = [
+                    Simulation(variant, clients, None, chosen, args.backend)
+                    for variant in spec.variants
+                ]
             except ValueError as error:
                 raise FairflError(f"{spec.setting}: {error}") from None
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()

@@ -29,7 +29,8 @@ class Spec(TrainingSpec):
     """A run, perhaps with what fairfl.jobs.tune chose."""
 
     tuned: Literal["rates", "all"] | None = Field(
-        None, description="rates: learning_rate and batch_size are the chosen ones; all: the hyper-parameters too"
+        None,
+        description="rates: learning_rate and batch_size are the chosen ones; all: the hyper-parameters too",
     )
 
 
@@ -72,8 +73,13 @@ def tuned(spec: Spec, choice: TunedChoice) -> Spec:
     """
     for key in ("setting", "algorithm"):
         if getattr(choice, key) != getattr(spec, key):
-            raise FairflError(f"--tuned: chosen for {key} {getattr(choice, key)!r}, the run has {getattr(spec, key)!r}")
-    chosen: dict[str, Any] = {"learning_rate": choice.learning_rate, "batch_size": choice.batch_size}
+            raise FairflError(
+                f"--tuned: chosen for {key} {getattr(choice, key)!r}, the run has {getattr(spec, key)!r}"
+            )
+    chosen: dict[str, Any] = {
+        "learning_rate": choice.learning_rate,
+        "batch_size": choice.batch_size,
+    }
     if spec.tuned == "all":
         chosen["hyperparameters"] = {**spec.hyperparameters, **choice.hyperparameters}
     return spec.model_copy(update=chosen)
@@ -88,21 +94,36 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    parser = job.parser("train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model")
-    parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
-    parser.add_argument("--tuned", nargs="?", type=Path, help="what fairfl.jobs.tune chose; read if the spec says so")
-    parser.add_argument("--after", nargs="?", type=Path, help="summary.json of the run that this one comes after")
+    parser = job.parser(
+        "train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model"
+    )
+    parser.add_argument(
+        "--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k"
+    )
+    parser.add_argument(
+        "--tuned",
+        nargs="?",
+        type=Path,
+        help="what fairfl.jobs.tune chose; read if the spec says so",
+    )
+    parser.add_argument(
+        "--after", nargs="?", type=Path, help="summary.json of the run that this one comes after"
+    )
     args = parser.parse_args(argv)
     spec = requested = job.spec_of(args, Spec)
     choice = None
     if requested.tuned:
         if args.tuned is None:
-            raise FairflError(f"{requested.setting}: a tuned run needs the file of chosen values: name it with --tuned")
+            raise FairflError(
+                f"{requested.setting}: a tuned run needs the file of chosen values: name it with --tuned"
+            )
         choice = result_files.read(args.tuned, TunedChoice)
         spec = tuned(requested, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
+        chosen = device.choose(
+            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
+        )
         clients = load_clients(args.data, args.partition, chosen)
         earlier = run_files.memberships(args.after) if args.after else None
         if args.code:
@@ -135,11 +156,17 @@ def main(argv: list[str] | None = None) -> None:
         atomic.write_bytes(model, save(run_files.kept_tensors(spec, result)))
         atomic.write_text(described, json.dumps(summary, indent=1, sort_keys=True) + "\n")
         checkpoint.remove()
-    print(f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB")
+    print(
+        f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB"
+    )
 
 
 def _simulation(
-    spec: Spec, clients: "Clients", args: argparse.Namespace, device: "torch.device", memberships: "torch.Tensor | None"
+    spec: Spec,
+    clients: "Clients",
+    args: argparse.Namespace,
+    device: "torch.device",
+    memberships: "torch.Tensor | None",
 ) -> "Simulation":
     """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
     from fairfl import algorithms
@@ -148,14 +175,18 @@ def _simulation(
 
     needed = "val_best" in algorithms.load(spec.algorithm).measurements
     if needed and args.optima is None:
-        raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
+        raise FairflError(
+            f"{spec.algorithm} needs the local optima: name their folder with --optima"
+        )
     best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
     try:
         return Simulation(spec, clients, best, device, args.backend, memberships)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
-        raise FairflError(f"{spec.setting}: {key}: {problem['input']!r}: {problem['msg']}") from None
+        raise FairflError(
+            f"{spec.setting}: {key}: {problem['input']!r}: {problem['msg']}"
+        ) from None
     except ValueError as error:
         raise FairflError(f"{spec.setting}: {error}") from None
 

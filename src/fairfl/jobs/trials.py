@@ -32,8 +32,12 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
     points = []
     for name in names:
         whole, seeds = collect.spec(workload, name), workload.settings[name].seeds
-        variants = [variant for variant in workload.variants[name] if variant.algorithm == algorithm]
-        runs = [collect.described(Run(name, variant, seed)) for variant in variants for seed in seeds]
+        variants = [
+            variant for variant in workload.variants[name] if variant.algorithm == algorithm
+        ]
+        runs = [
+            collect.described(Run(name, variant, seed)) for variant in variants for seed in seeds
+        ]
         against = {} if held else {"optima_seeds": [], "surrogates": 0}
         points.append({**whole, **against, "runs": runs, "seeds": seeds, "baseline": []})
     return {"points": points}
@@ -44,10 +48,16 @@ def main(argv: list[str] | None = None) -> None:
 
     from fairfl.judgement import collection
 
-    args, spec = job.parse(argv, "trials", Spec, results="results/<scale>", out="final metrics (.csv)")
+    args, spec = job.parse(
+        argv, "trials", Spec, results="results/<scale>", out="final metrics (.csv)"
+    )
     with job.run_context(args, args.out):
-        final = pd.concat([collection.tidy(collection.Spec(**point), args.results)[0] for point in spec.points])
-        atomic.write_text(args.out, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+        final = pd.concat(
+            [collection.tidy(collection.Spec(**point), args.results)[0] for point in spec.points]
+        )
+        atomic.write_text(
+            args.out, final.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+        )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 CHOSEN = {"learning_rate", "batch_size", "hyperparameters"}
-COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}
+COLUMNS = {
+    "setting": str,
+    "algorithm": str,
+    "hyperparameters": str,
+    "seed": int,
+    "metric": str,
+    "value": float,
+}
 
 
 class Point(JobSpec):
@@ -87,7 +94,9 @@ def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
     values = {int(row["seed"]): row["value"] for row in runs if row["metric"] == spec.metric}
     if runs and not values:
         known = sorted({row["metric"] for row in runs})
-        raise FairflError(f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}")
+        raise FairflError(
+            f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}"
+        )
     if sorted(values) != sorted(spec.seeds):
         raise FairflError(f"{point.setting}: {spec.algorithm}({point.shown}): no run of some seed")
     mean = sum(float(value or "nan") for value in values.values()) / len(values)
@@ -99,7 +108,10 @@ def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
 
     If every point diverged, the first one stands with value null.
     """
-    points = [{**point.model_dump(include=CHOSEN), "value": score(spec, point, rows)} for point in spec.points]
+    points = [
+        {**point.model_dump(include=CHOSEN), "value": score(spec, point, rows)}
+        for point in spec.points
+    ]
     sign = 1 if spec.direction == "up" else -1
     finite = [point for point in points if point["value"] is not None]
     best = max(finite, key=lambda point: sign * point["value"]) if finite else points[0]

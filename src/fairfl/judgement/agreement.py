@@ -81,11 +81,18 @@ class Noise:
         if self.freedom and self.variants:
             alone = self.variants == 1 and not self.printed
             parts.insert(
-                0, "its own seeds" if alone else f"pooled over {self.variants} variant{'s'[self.variants == 1 :]}"
+                0,
+                "its own seeds"
+                if alone
+                else f"pooled over {self.variants} variant{'s'[self.variants == 1 :]}",
             )
         if parts:
             return f"{' and '.join(parts)}, {self.freedom} degrees of freedom"
-        return "no variant of the setting has several seeds" if math.isnan(self.std) else "no seed changes it"
+        return (
+            "no variant of the setting has several seeds"
+            if math.isnan(self.std)
+            else "no seed changes it"
+        )
 
 
 FIXED = Noise(0.0, 0, 0)
@@ -122,7 +129,9 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int, level: float) -> 
         return noise
     if paper is not None and paper.spread_kind not in _STANDARD_DEVIATIONS:
         return noise if noise.half_width(level) >= known.half_width(level) else known
-    squares = known.std**2 * known.freedom + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
+    squares = known.std**2 * known.freedom + (
+        noise.std**2 * noise.freedom if noise.freedom else 0.0
+    )
     freedom = noise.freedom + known.freedom
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
 
@@ -132,7 +141,9 @@ def printed_noise(cells: Iterable[Cell], seeds: int) -> Noise:
 
     A spread of unknown kind counts as a standard deviation over the seeds.
     """
-    squares = [cell.std**2 * (seeds - (cell.spread_kind != "population std")) for cell in cells if cell.std]
+    squares = [
+        cell.std**2 * (seeds - (cell.spread_kind != "population std")) for cell in cells if cell.std
+    ]
     if seeds < 2 or not squares:
         return UNKNOWN
     freedom = len(squares) * (seeds - 1)
@@ -153,16 +164,22 @@ def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Nois
     """
     setting, variant, metric = key
     cell = cells.find(*key)
-    late, evaluated = (cells.find(setting, variant, name) for name in (f"{metric}_late_std", "n_late"))
+    late, evaluated = (
+        cells.find(setting, variant, name) for name in (f"{metric}_late_std", "n_late")
+    )
     if cell is None or late is None or late.mean is None or evaluated is None:
         return noise
     if cell.seeds >= ENOUGH and setting not in cells.one_draw:
         return noise
     evaluations = round(evaluated.mean or 0)
-    std = math.hypot(late.mean, late.std or 0.0) * factor(late.unit, cell.unit)  # root mean square over the seeds
+    std = math.hypot(late.mean, late.std or 0.0) * factor(
+        late.unit, cell.unit
+    )  # root mean square over the seeds
     alone = math.isnan(noise.std)
     own = Noise(std, cell.seeds * (evaluations - 1), 1, evaluations=evaluations, from_below=alone)
-    return noise if noise.fixed or not std or noise.half_width(level) >= own.half_width(level) else own
+    return (
+        noise if noise.fixed or not std or noise.half_width(level) >= own.half_width(level) else own
+    )
 
 
 def _pooled(cells: Iterable[Cell]) -> Noise:
@@ -175,7 +192,9 @@ def _pooled(cells: Iterable[Cell]) -> Noise:
     return Noise(math.sqrt(squares / freedom), freedom, variants)
 
 
-def agreement_tolerance(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
+def agreement_tolerance(
+    noise: Noise, ours: int, theirs: int, rounding: float, level: float
+) -> float:
     """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
     return noise.half_width(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
 

@@ -49,11 +49,17 @@ def fits(
 
     `ours` has FedAvg's numbers by metric at each point; a metric is missing, or its mean None, where a run diverged.
     """
-    finite = [n for n, cells in enumerate(ours) if all(_mean(cells, metric) is not None for metric in targets)]
+    finite = [
+        n
+        for n, cells in enumerate(ours)
+        if all(_mean(cells, metric) is not None for metric in targets)
+    ]
     if not finite:
         return [Fit(None, None)] * len(ours), {}
     means = np.array([[_mean(ours[n], metric) for metric in targets] for n in finite], dtype=float)
-    rounding, reported = np.array([(target.rounding, target.reported) for target in targets.values()]).T
+    rounding, reported = np.array(
+        [(target.rounding, target.reported) for target in targets.values()]
+    ).T
     misfits = _misfit(means, reported, targets)
     best = int(np.argmin(misfits))
 
@@ -66,14 +72,22 @@ def fits(
     worse = np.mean(again[:, [best]] < again, axis=0)
     by_point = {n: Fit(float(m), float(w)) for n, m, w in zip(finite, misfits, worse, strict=True)}
     freedom = residuals.shape[1] - 1
-    noise = np.sqrt(np.sum(residuals[best] ** 2, axis=0) / freedom).tolist() if freedom else [None] * len(targets)
-    return [by_point.get(n, Fit(None, None)) for n in range(len(ours))], dict(zip(targets, noise, strict=True))
+    noise = (
+        np.sqrt(np.sum(residuals[best] ** 2, axis=0) / freedom).tolist()
+        if freedom
+        else [None] * len(targets)
+    )
+    return [by_point.get(n, Fit(None, None)) for n in range(len(ours))], dict(
+        zip(targets, noise, strict=True)
+    )
 
 
 def choice(found: Sequence[Fit], departures: Sequence[int], known: bool, level: float) -> int:
     """Number of the chosen point; 0 has the named choices. `known`: seeds say how sure the numbers are."""
     candidates = [
-        n for n, fit in enumerate(found) if fit.misfit is not None and fit.worse is not None and fit.worse < 1 - level
+        n
+        for n, fit in enumerate(found)
+        if fit.misfit is not None and fit.worse is not None and fit.worse < 1 - level
     ]
     if not candidates or not known:
         return 0
@@ -85,11 +99,15 @@ def _mean(cells: Mapping[str, Cell], metric: str) -> float | None:
     return None if cell is None or cell.mean is None or not math.isfinite(cell.mean) else cell.mean
 
 
-def _residuals(ours: Sequence[Mapping[str, Cell]], finite: Sequence[int], targets: Mapping[str, Target]) -> np.ndarray:
+def _residuals(
+    ours: Sequence[Mapping[str, Cell]], finite: Sequence[int], targets: Mapping[str, Target]
+) -> np.ndarray:
     """Deviations of the runs from their mean, [points, seeds, targets]; of the seeds that all points have."""
     runs = [[ours[n][metric].by_seed for metric in targets] for n in finite]
     seeds = sorted(set.intersection(*(set(by_seed) for point in runs for by_seed in point)))
-    values = np.array([[[by_seed[seed] for by_seed in point] for seed in seeds] for point in runs], dtype=float)
+    values = np.array(
+        [[[by_seed[seed] for by_seed in point] for seed in seeds] for point in runs], dtype=float
+    )
     return values - values.mean(axis=1, keepdims=True)
 
 
@@ -113,16 +131,26 @@ def _misfit(ours: np.ndarray, reported: np.ndarray, targets: Mapping[str, Target
 def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
     """The page of one choice: what was asked, what came out, the fit of each point, the best first."""
     metrics, chosen = made["targets"], _listed(made["chosen"])
-    tolerances = ", ".join(f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items())
+    tolerances = ", ".join(
+        f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items()
+    )
     header = ["", *why, *metrics, "misfit", "worse"]
-    reported = ["reported", *("" for _ in why), *(f"{target['reported']:g}" for target in metrics.values()), "", ""]
+    reported = [
+        "reported",
+        *("" for _ in why),
+        *(f"{target['reported']:g}" for target in metrics.values()),
+        "",
+        "",
+    ]
     lines = [header, ["---"] * len(header), reported]
     for point in made["points"]:
         options = point["options"]
         name = ["chosen"] * (options == made["chosen"]) + ["as named"] * (not options)
         numbers = [*(point["ours"][metric] for metric in metrics), point["misfit"], point["worse"]]
         shown = ["diverged" if number is None else f"{number:.4g}" for number in numbers]
-        lines.append([", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *shown])
+        lines.append(
+            [", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *shown]
+        )
     text = [
         f"# What {made['setting']} does not say",
         f"Chosen on FedAvg's reported row only: **{chosen or 'as the YAML names them'}**. {made['explanation']}",
@@ -137,7 +165,9 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
         for key, value in {**made["changes"], "unstated.fitted": chosen}.items():
             setting = with_key(setting, key, value)
         pasted = yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
-        text.append(f"To take it, merge this into the setting in its paper's file:\n\n```yaml\n{pasted}```")
+        text.append(
+            f"To take it, merge this into the setting in its paper's file:\n\n```yaml\n{pasted}```"
+        )
     return "\n\n".join(text) + "\n"
 
 

@@ -77,7 +77,9 @@ class Cell:
     spread_kind: str = ""  # of a reported cell: "std", or something else that `std` is
     runs: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
-    by_seed: Mapping[int, float] = field(default_factory=dict)  # what was measured; NaN if there is no number
+    by_seed: Mapping[int, float] = field(
+        default_factory=dict
+    )  # what was measured; NaN if there is no number
 
     @classmethod
     def over_seeds(cls, by_seed: Mapping[int, float], unit: str, **known: Any) -> "Cell":
@@ -148,18 +150,28 @@ class Cells:
 
     def missing(self, setting: str, variant: Variant, metric: str) -> str:
         """A sentence about what stands in the way of a number."""
-        where = f"{metric} of {variant} in {setting}" if variant.algorithm else f"{metric} in {setting}"
+        where = (
+            f"{metric} of {variant} in {setting}" if variant.algorithm else f"{metric} in {setting}"
+        )
         cell = self.find(setting, variant, metric)
         if cell is None:
             return f"no value for {where}"
         if cell.diverged:
-            return f"{where}: {cell.diverged} of {cell.seeds} seeds diverged" if cell.seeds else f"{where}: diverged"
+            return (
+                f"{where}: {cell.diverged} of {cell.seeds} seeds diverged"
+                if cell.seeds
+                else f"{where}: diverged"
+            )
         return f"empty cell: {where}"
 
     def members(self, setting: str, family: str) -> set[str]:
         """Metrics 'gap_client_0', ... that a column 'gap_client_k' stands for."""
         pattern = re.compile(re.escape(family.removesuffix("k")) + r"\d+")
-        return {metric for place, _, metric in self.cells if place == setting and pattern.fullmatch(metric)}
+        return {
+            metric
+            for place, _, metric in self.cells
+            if place == setting and pattern.fullmatch(metric)
+        }
 
     def has(self, variant: Variant, settings: Collection[str]) -> bool:
         """True if there is any number of a variant in one of the settings."""
@@ -195,7 +207,9 @@ def pooled(name: str, reported: Mapping[str, Cells]) -> Cells:
     cells = dict(reported[name].cells) if name in reported else {}
     for empty in (False, True):  # a number anywhere before an empty cell of another artifact
         for table in tables:
-            cells = {key: cell for key, cell in table.cells.items() if empty or cell.mean is not None} | cells
+            cells = {
+                key: cell for key, cell in table.cells.items() if empty or cell.mean is not None
+            } | cells
     return Cells(cells, True, dict(ChainMap(*(dict(table.curves) for table in tables))))
 
 

@@ -42,5 +42,8 @@ def changed_keys(changes: Iterable[str]) -> set[str]:
 def summary(changes: Iterable[str]) -> list[str]:
     """Plain keys with old and new value, and only the names of those that have keys of their own (data, model)."""
     return list(
-        dict.fromkeys(change if "." not in change.partition(":")[0] else change.partition(".")[0] for change in changes)
+        dict.fromkeys(
+            change if "." not in change.partition(":")[0] else change.partition(".")[0]
+            for change in changes
+        )
     )

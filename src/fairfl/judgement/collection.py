@@ -47,10 +47,16 @@ class Spec(JobSpec):
     rounds: Count
     reported_part: PartName = Field(description="of the metrics")
     gap_part: PartName = Field(description="of the differences from local optima and surrogates")
-    late_evaluations: Count | None = Field(description="over which the metrics named *_late are means")
-    noise_evaluations: int = Field(0, ge=0, description="over which those named *_late_std are standard deviations")
+    late_evaluations: Count | None = Field(
+        description="over which the metrics named *_late are means"
+    )
+    noise_evaluations: int = Field(
+        0, ge=0, description="over which those named *_late_std are standard deviations"
+    )
     runs: list[Run]
-    baseline: list[str] = Field(description="ids of the runs that all of the same seed are held against")
+    baseline: list[str] = Field(
+        description="ids of the runs that all of the same seed are held against"
+    )
     local_only: bool = Field(description="local optima are an algorithm's results too")
     seeds: list[Seed]
     optima_seeds: list[Seed] = Field(description="seeds with local optima")
@@ -74,8 +80,13 @@ def references(results: Path, spec: Spec, seed: int) -> References:
 def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
     """L*_k per part, [K] nats; NaN where training only raised the loss."""
     folder = results / "optima" / spec.setting / f"seed{seed}"
-    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(spec.clients)]
-    return {part: np.array([getattr(best, f"loss_{part}") for best in optima], dtype=float) for part in PARTS}
+    optima = [
+        result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(spec.clients)
+    ]
+    return {
+        part: np.array([getattr(best, f"loss_{part}") for best in optima], dtype=float)
+        for part in PARTS
+    }
 
 
 def surrogates(results: Path, spec: Spec, seed: int) -> References:
@@ -84,17 +95,23 @@ def surrogates(results: Path, spec: Spec, seed: int) -> References:
     NaN where one diverged. Raises FairflError unless every client is in one cluster.
     """
     folder = results / "surrogates" / spec.setting / f"seed{seed}"
-    clusters = [result_files.read(folder / f"cluster{c}.json", Surrogate) for c in range(spec.surrogates)]
+    clusters = [
+        result_files.read(folder / f"cluster{c}.json", Surrogate) for c in range(spec.surrogates)
+    ]
     order = np.array([k for cluster in clusters for k in cluster.clients], dtype=int)
     if sorted(order) != list(range(spec.clients)):
-        raise FairflError(f"{folder}: the surrogates are not of each of {spec.clients} clients exactly once")
+        raise FairflError(
+            f"{folder}: the surrogates are not of each of {spec.clients} clients exactly once"
+        )
 
     def losses(epochs: list[Surrogate.Epoch]) -> dict[str, np.ndarray]:
         by_part = {}
         for part in PARTS:
             values = [getattr(epoch, f"loss_{part}") for epoch in epochs]
             if None not in values:
-                by_part[part] = np.concatenate([np.array(each, dtype=float) for each in values])[np.argsort(order)]
+                by_part[part] = np.concatenate([np.array(each, dtype=float) for each in values])[
+                    np.argsort(order)
+                ]
         return by_part
 
     return {
@@ -103,22 +120,32 @@ def surrogates(results: Path, spec: Spec, seed: int) -> References:
     }
 
 
-def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[pd.DataFrame, Summary]:
+def read_run(
+    results: Path, run: Run, spec: Spec, against: References
+) -> tuple[pd.DataFrame, Summary]:
     """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run.id
     summary = result_files.read(folder / "summary.json", Summary)
     recorded = summary.spec
     if fingerprint(recorded) != summary.fingerprint:
-        raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
+        raise FairflError(
+            f"{folder}/summary.json: the fingerprint does not belong to the spec beside it"
+        )
     name = f"{recorded.get('setting')}/{recorded.get('algorithm')}/{recorded.get('variant')}/seed{recorded.get('seed')}"
     if name != run.id:
-        raise FairflError(f"{folder}/summary.json: belongs to run {name}; delete the folder and run again")
+        raise FairflError(
+            f"{folder}/summary.json: belongs to run {name}; delete the folder and run again"
+        )
     table = tables.arrow(folder / "metrics.parquet")
-    tables.check_columns(folder / "metrics.parquet", table, "round", "client", f"loss_{spec.reported_part}")
+    tables.check_columns(
+        folder / "metrics.parquet", table, "round", "client", f"loss_{spec.reported_part}"
+    )
     curves = table.to_pandas()
     last = curves[curves["round"] == curves["round"].max()]
     if sorted(last["client"]) != list(range(spec.clients)):
-        raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
+        raise FairflError(
+            f"{folder}/metrics.parquet: its last round has not every client exactly once"
+        )
     for kind, losses in against.items():
         for part in (part for part in losses if f"loss_{part}" in curves):
             curves[f"{kind}_{part}"] = curves[f"loss_{part}"] - losses[part][curves["client"]]
@@ -147,7 +174,10 @@ def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
 
 def vectors_of(spec: Spec, values: Values, number: int) -> Vectors:
     """Values of one evaluated round by client id."""
-    at = {name: of[of.index.get_level_values("round") == number].droplevel("round") for name, of in values.items()}
+    at = {
+        name: of[of.index.get_level_values("round") == number].droplevel("round")
+        for name, of in values.items()
+    }
     return Vectors(clients=spec.clients, **at)
 
 
@@ -167,7 +197,11 @@ def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
     rows = []
     for name, least in SELECTED.items() if "accuracy" in values else ():
         by_round = values["accuracy"].groupby(level="round")
-        scores = by_round.agg(lambda of, least=least: least(of.to_numpy(float))).drop(0, errors="ignore").dropna()
+        scores = (
+            by_round.agg(lambda of, least=least: least(of.to_numpy(float)))
+            .drop(0, errors="ignore")
+            .dropna()
+        )
         if len(scores):
             rows += evaluate_over([vectors_of(spec, values, scores.idxmin())], name, np.mean)
     return rows
@@ -188,7 +222,10 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run.id, "fingerprint": summary.fingerprint, "source": source_of(summary)}
-        source |= {"arithmetic": arithmetic.text(summary.arithmetic), "partition": "; ".join(summary.partition)}
+        source |= {
+            "arithmetic": arithmetic.text(summary.arithmetic),
+            "partition": "; ".join(summary.partition),
+        }
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
@@ -203,16 +240,32 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             rows += evaluate_against(vectors[run.id].accuracy, vectors[baseline[run.seed]].accuracy)
         for metric, unit, value in rows:
             unit = unit.replace("nats", spec.loss_unit)
-            finals.append({**common, **keys, "metric": metric, "value": value, "unit": unit, **source})
+            finals.append(
+                {**common, **keys, "metric": metric, "value": value, "unit": unit, **source}
+            )
         table.insert(0, "setting", spec.setting)
         for position, (name, value) in enumerate(keys.items(), start=1):
             table.insert(position, name, value)
         curves.append(table)
     if spec.local_only:
         finals += local_rows(spec, common, against)
-    order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
-    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source", "arithmetic", "partition"])
-    none = pd.DataFrame(columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"])
+    order = [
+        "setting",
+        "algorithm",
+        "hyperparameters",
+        "seed",
+        "metric",
+        "value",
+        "unit",
+        "data",
+        "rounds",
+    ]
+    final = pd.DataFrame(
+        finals, columns=[*order, "run", "fingerprint", "source", "arithmetic", "partition"]
+    )
+    none = pd.DataFrame(
+        columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
+    )
     return final, pd.concat(curves, ignore_index=True) if curves else none
 
 
@@ -222,7 +275,9 @@ def source_of(summary: Summary) -> str:
     return f"{summary.data_source}; stored with {other}" if other else summary.data_source
 
 
-def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:
+def local_rows(
+    spec: Spec, common: dict[str, Any], against: dict[int, References]
+) -> list[dict[str, Any]]:
     """The algorithm `local_only`: its losses are the local optima."""
     rows = []
     for seed in spec.optima_seeds:
@@ -232,5 +287,8 @@ def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References
         values = evaluate_local(best[spec.gap_part])
         if spec.gap_part != "validation":
             values += evaluate_local_validation(best["validation"])
-        rows += [{**common, **keys, "metric": metric, "value": value, "unit": unit} for metric, unit, value in values]
+        rows += [
+            {**common, **keys, "metric": metric, "value": value, "unit": unit}
+            for metric, unit, value in values
+        ]
     return rows

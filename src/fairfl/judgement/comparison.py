@@ -96,7 +96,9 @@ def difference(paper: Cell | None, here: Cell | None) -> float | None:
     """Ours minus the paper's; None unless both are finite."""
     if paper is None or here is None or paper.mean is None or here.mean is None:
         return None
-    return here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
+    return (
+        here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
+    )
 
 
 def verdict(
@@ -124,7 +126,9 @@ def verdict(
         return "agrees" if here.mean is None else "differs"
     if apart is None:  # one of them is infinite
         return "agrees" if paper.mean == here.mean else "differs"
-    agrees, close = (abs(apart) <= tolerance * (1 + 1e-9) for tolerance in tolerances)  # the last bits must not decide
+    agrees, close = (
+        abs(apart) <= tolerance * (1 + 1e-9) for tolerance in tolerances
+    )  # the last bits must not decide
     if wide or (from_below and not agrees):
         return "inconclusive"
     return "agrees" if agrees else "close" if close else "differs"
@@ -162,27 +166,46 @@ class _Table:
             return [(NO_VARIANT, Known(""))]
         return [(row.variant, known(row)) for row in self.artifact.rows_in(setting)]
 
-    def line(self, setting: str, variant: Variant, metric: str, provenance: Known) -> ComparisonLine:
+    def line(
+        self, setting: str, variant: Variant, metric: str, provenance: Known
+    ) -> ComparisonLine:
         paper = self.reported.find(setting, variant, metric)
         here = self.here.find(setting, variant, metric)
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
         paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
-        units = [cell.unit for cell in (here, paper) if cell] or [described.unit if described else ""]
+        units = [cell.unit for cell in (here, paper) if cell] or [
+            described.unit if described else ""
+        ]
         if len(set(units)) > 1:
-            raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
+            raise FairflError(
+                f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}"
+            )
         distance = difference(paper, here)
-        seeds, stated = len(original(self.workload, setting).seeds), original(self.workload, setting).stated_seeds
-        key, level = key_of(setting, variant, metric), self.workload.config.verdict.significance_level
+        seeds, stated = (
+            len(original(self.workload, setting).seeds),
+            original(self.workload, setting).stated_seeds,
+        )
+        key, level = (
+            key_of(setting, variant, metric),
+            self.workload.config.verdict.significance_level,
+        )
         own = noise_of(key, here, self.pooled)
         noise = with_evaluations(with_printed(own, paper, seeds, level), key, self.here, level)
-        strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds, level)
+        strictly = with_printed(
+            own, as_stated(paper) if stated and paper else paper, stated or seeds, level
+        )
         pairs, within = repeats(key, paper, self.here, self.pooled, seeds, level)
-        hindrance, fit = reason_not_comparable(self.workload, setting, metric), self.fit(setting, variant, metric)
+        hindrance, fit = (
+            reason_not_comparable(self.workload, setting, metric),
+            self.fit(setting, variant, metric),
+        )
 
         def checked(noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
             """The verdict, and the tolerance of `agrees`."""
-            tolerances = self.tolerances(paper_or_none, here_or_none, units[0], metric, noise, seeds)
+            tolerances = self.tolerances(
+                paper_or_none, here_or_none, units[0], metric, noise, seeds
+            )
             wide = noise.half_width(level) > 0 and too_wide(
                 tolerances[0], paper_or_none.mean, self.column(setting, metric)
             )
@@ -190,7 +213,9 @@ class _Table:
             tried = ("agrees", "close", "differs", "inconclusive")
             return ("fitted" if fit.startswith(FITTED) and found in tried else found), tolerances[0]
 
-        unrepeated = noise is UNKNOWN and seeds > 1  # the paper's number has a noise, and nothing is known of it
+        unrepeated = (
+            noise is UNKNOWN and seeds > 1
+        )  # the paper's number has a noise, and nothing is known of it
         word, largest = checked(noise, seeds, noise.from_below or unrepeated)
         return ComparisonLine(
             artifact=self.name,
@@ -217,7 +242,9 @@ class _Table:
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
             reported_note=paper_or_none.note,
-            contradiction="; ".join(self.contradictions.get((self.name, key_of(setting, variant, metric)), ())),
+            contradiction="; ".join(
+                self.contradictions.get((self.name, key_of(setting, variant, metric)), ())
+            ),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
             runs=";".join(here_or_none.runs),
@@ -244,7 +271,9 @@ class _Table:
         unstated = self.workload.settings[setting].unstated
         if unstated is None or not unstated.fitted or not variant.algorithm:
             return ""
-        return BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
+        return (
+            BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
+        )
 
     def tolerances(
         self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int
@@ -253,8 +282,12 @@ class _Table:
         if paper.mean is None:
             return 0.0, 0.0
         config = self.workload.config.verdict
-        rounding = half_unit(paper.mean, unit, digits_of(self.workload.papers[self.paper].metrics)(metric))
-        agrees = agreement_tolerance(noise, here.seeds or 1, seeds, rounding, config.significance_level)
+        rounding = half_unit(
+            paper.mean, unit, digits_of(self.workload.papers[self.paper].metrics)(metric)
+        )
+        agrees = agreement_tolerance(
+            noise, here.seeds or 1, seeds, rounding, config.significance_level
+        )
         return agrees, closeness_tolerance(paper.mean, unit, config)
 
 
@@ -285,7 +318,9 @@ def _note(here: Cell | None, metric: str, row: str) -> str:
     return "; ".join(parts)
 
 
-def comparison_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> list[ComparisonLine]:
+def comparison_lines(
+    workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]
+) -> list[ComparisonLine]:
     """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over.
 
     `files` are our own numbers, see fairfl.judgement.results.
@@ -297,5 +332,7 @@ def comparison_lines(workload: Workload, root: Path, files: Mapping[str, Mapping
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.kind in MEASURED_KINDS and artifact.columns:
             reported = numbers.reported.get(name, Cells())
-            lines += _Table(workload, name, paper, artifact, numbers.ours, reported, doubts, noise).lines()
+            lines += _Table(
+                workload, name, paper, artifact, numbers.ours, reported, doubts, noise
+            ).lines()
     return lines

@@ -8,7 +8,12 @@ from statistics import fmean
 from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import agreement_tolerance, as_stated, closeness_tolerance, printed_noise
+from fairfl.judgement.agreement import (
+    agreement_tolerance,
+    as_stated,
+    closeness_tolerance,
+    printed_noise,
+)
 from fairfl.judgement.cells import Cell, Cells, Key, by_seed, digits_of, key_of
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import half_unit
@@ -32,7 +37,11 @@ class _Number:
 
     def over(self, seeds: Collection[int]) -> "_Number":
         """The mean over some of the seeds."""
-        return replace(self, value=fmean(self.by_seed[seed] for seed in seeds), seeds=len(seeds)) if seeds else self
+        return (
+            replace(self, value=fmean(self.by_seed[seed] for seed in seeds), seeds=len(seeds))
+            if seeds
+            else self
+        )
 
 
 def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Change]:
@@ -77,11 +86,15 @@ class SelfConsistency:
     alike_strict: int = 0  # likewise with as many seeds as the paper's text states
 
 
-def self_consistency(name: str, paper: Paper, tables: Mapping[str, Cells], config: VerdictConfig) -> SelfConsistency:
+def self_consistency(
+    name: str, paper: Paper, tables: Mapping[str, Cells], config: VerdictConfig
+) -> SelfConsistency:
     """`tables` are the paper's numbers by artifact ('fedeba_table2')."""
     places: dict[Key, list[Cell]] = {}
     for key, artifact in paper.artifacts.items():
-        for place, cell in tables[f"{name}_{key}"].cells.items() if f"{name}_{key}" in tables else ():
+        for place, cell in (
+            tables[f"{name}_{key}"].cells.items() if f"{name}_{key}" in tables else ()
+        ):
             if cell.mean is not None and artifact.in_paper:
                 places.setdefault(place, []).append(cell)
 
@@ -99,11 +112,19 @@ def self_consistency(name: str, paper: Paper, tables: Mapping[str, Cells], confi
         )
         return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
 
-    twice = [(s, metric, pair) for (s, _, metric), cells in places.items() for pair in combinations(cells, 2)]
-    other = [(setting, metric, pair) for setting, metric, pair in twice if pair[0].mean != pair[1].mean]
+    twice = [
+        (s, metric, pair)
+        for (s, _, metric), cells in places.items()
+        for pair in combinations(cells, 2)
+    ]
+    other = [
+        (setting, metric, pair) for setting, metric, pair in twice if pair[0].mean != pair[1].mean
+    ]
     alike = []
     for group in paper.equivalent_rows:
-        for metric in dict.fromkeys(metric for setting, _, metric in places if setting == group.setting):
+        for metric in dict.fromkeys(
+            metric for setting, _, metric in places if setting == group.setting
+        ):
             keys = [key_of(group.setting, row.variant, metric) for row in group.rows]
             cells = [places[key][0] for key in keys if key in places]
             alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 CONCLUSIVE = ("agrees", "close", "differs", "diverged")
 INCONCLUSIVE = "inconclusive"
-CHECKED = (*CONCLUSIVE, INCONCLUSIVE)  # compared with the paper's, whether or not that is informative
+CHECKED = (
+    *CONCLUSIVE,
+    INCONCLUSIVE,
+)  # compared with the paper's, whether or not that is informative
 DIFFER = ("differs", "diverged")
 
 Measurement = tuple[str, Variant, str, float | None]  # setting, variant, metric, the printed value
@@ -109,7 +112,11 @@ def measurements(
     for line in lines:
         if line.artifact not in other and comparable(line):
             cells.setdefault(measurement(line), []).append(line)
-    return {found: places for found, places in cells.items() if not any(place.contradiction for place in places)}
+    return {
+        found: places
+        for found, places in cells.items()
+        if not any(place.contradiction for place in places)
+    }
 
 
 def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count:
@@ -134,7 +141,11 @@ def seeds_said(lines: Iterable[ComparisonLine]) -> str:
 
     'ours of 1 of the paper's 5 seeds', or '60 of 65 numbers of ours rest on fewer seeds than the paper's, 58 on one'.
     """
-    ran = [line for line in lines if origin(line.metric) == "tidy" and line.seeds and line.reported is not None]
+    ran = [
+        line
+        for line in lines
+        if origin(line.metric) == "tidy" and line.seeds and line.reported is not None
+    ]
     few = [line for line in ran if line.fewer_seeds]
     kinds = {(line.seeds, line.reported_seeds) for line in ran}
     if few and len(kinds) == 1:
@@ -166,12 +177,18 @@ class Totals:
 
 def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]:
     """Artifacts that count in no sum of the papers: other readings of them, and experiments of one's own."""
-    every = [(paper, f"{name}_{key}", one) for name, paper in papers.items() for key, one in paper.artifacts.items()]
+    every = [
+        (paper, f"{name}_{key}", one)
+        for name, paper in papers.items()
+        for key, one in paper.artifacts.items()
+    ]
     own = {name for paper, name, _ in every if paper.sources == "own"}
     return {name for _, name, artifact in every if not artifact.in_paper} - own, own
 
 
-def totals(lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers: Mapping[str, "Paper"]) -> Totals:
+def totals(
+    lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers: Mapping[str, "Paper"]
+) -> Totals:
     """How the rows of comparison.csv and claims.csv came out, of this run or of the record."""
     claims = list(claims)
     readings, own = readings_and_own(papers)

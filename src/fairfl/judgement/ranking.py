@@ -41,13 +41,17 @@ def ranking_lines(lines: Iterable[ComparisonLine]) -> list[RankingLine]:
     columns: dict[tuple[str, str, str], list[ComparisonLine]] = {}
     for line in lines:
         numbers = line.ours, line.reported
-        if line.algorithm and all(number is not None and math.isfinite(number) for number in numbers):
+        if line.algorithm and all(
+            number is not None and math.isfinite(number) for number in numbers
+        ):
             columns.setdefault((line.artifact, line.setting, line.metric), []).append(line)
     return [_ranking(*place, group) for place, group in columns.items() if len(group) >= LEAST]
 
 
 def _ranking(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]) -> RankingLine:
-    ours, reported = (np.array([getattr(line, name) for line in lines]) for name in ("ours", "reported"))
+    ours, reported = (
+        np.array([getattr(line, name) for line in lines]) for name in ("ours", "reported")
+    )
     tau, p = stats.kendalltau(ours, reported)
     low = high = tau
     std = np.array([line.seed_std or 0.0 for line in lines])

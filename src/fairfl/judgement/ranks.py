@@ -37,10 +37,14 @@ def ranks(values: np.ndarray, direction: str) -> np.ndarray:
 
 def mean_ranks(scores: Sequence[np.ndarray], directions: Sequence[str]) -> np.ndarray:
     """Ranks [N, k] of the means over seeds; `scores`: of each setting [seeds, k], NaN where a seed diverged."""
-    return np.array([ranks(one.mean(axis=0), way) for one, way in zip(scores, directions, strict=True)])
+    return np.array(
+        [ranks(one.mean(axis=0), way) for one, way in zip(scores, directions, strict=True)]
+    )
 
 
-def interval(scores: Sequence[np.ndarray], directions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def interval(
+    scores: Sequence[np.ndarray], directions: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Ends [k] of the percentile bootstrap interval at LEVEL of the average ranks; NaN if no setting has two seeds.
 
     Seeds of a setting are drawn anew, the same for all methods, as they are paired. Settings are not: the interval is
@@ -103,10 +107,13 @@ def superiority(won: Sequence[np.ndarray]) -> tuple[float, float, float]:
     if len(won) < 2:
         return share, math.nan, math.nan
     generator = np.random.default_rng(0)
-    of_setting = np.array([one[generator.integers(len(one), size=(RESAMPLES, len(one)))].mean(axis=1) for one in won])
+    of_setting = np.array(
+        [one[generator.integers(len(one), size=(RESAMPLES, len(one)))].mean(axis=1) for one in won]
+    )
     chosen = generator.integers(len(won), size=(RESAMPLES, len(won)))
     low, high = np.quantile(
-        of_setting[chosen, np.arange(RESAMPLES)[:, None]].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+        of_setting[chosen, np.arange(RESAMPLES)[:, None]].mean(axis=1),
+        [(1 - LEVEL) / 2, (1 + LEVEL) / 2],
     )
     return share, float(low), float(high)
 
@@ -125,5 +132,7 @@ def holm(p: Sequence[float]) -> np.ndarray:
     given = np.asarray(p, float)
     order, tests = np.argsort(given), int(np.isfinite(given).sum())
     corrected = np.empty(len(given))
-    corrected[order] = np.minimum(1, np.maximum.accumulate(given[order] * np.arange(tests, tests - len(given), -1)))
+    corrected[order] = np.minimum(
+        1, np.maximum.accumulate(given[order] * np.arange(tests, tests - len(given), -1))
+    )
     return corrected

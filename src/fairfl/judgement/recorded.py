@@ -87,7 +87,11 @@ def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
     """What the record has of the selected artifacts and settings; [] where `stored_comparison` has nothing."""
     if stored_comparison(workload, root) is None:
         return []
-    known = {(name, setting) for name, (_, _, artifact) in workload.artifacts.items() for setting in artifact.settings}
+    known = {
+        (name, setting)
+        for name, (_, _, artifact) in workload.artifacts.items()
+        for setting in artifact.settings
+    }
     return [line for line in recorded_numbers(root) if (line.artifact, line.setting) in known]
 
 

@@ -11,12 +11,23 @@ of each round's clients are no repetitions: they lie nearer together than runs o
 import math
 from collections.abc import Mapping
 
-from fairfl.judgement.agreement import UNKNOWN, Noise, agreement_tolerance, with_evaluations, with_printed
+from fairfl.judgement.agreement import (
+    UNKNOWN,
+    Noise,
+    agreement_tolerance,
+    with_evaluations,
+    with_printed,
+)
 from fairfl.judgement.cells import Cell, Cells, Key
 
 
 def repeats(
-    key: Key, paper: Cell | None, cells: Cells, pooled: Mapping[tuple[str, str], Noise], seeds: int, level: float
+    key: Key,
+    paper: Cell | None,
+    cells: Cells,
+    pooled: Mapping[tuple[str, str], Noise],
+    seeds: int,
+    level: float,
 ) -> tuple[int, int]:
     """How many pairs of our seeds there are, and how many of them are within the noise; (0, 0) where none is known.
 

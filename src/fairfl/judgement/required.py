@@ -14,7 +14,16 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.units import shown_as
 from fairfl.metrics.origin import origin, reference
-from fairfl.metrics.registry import AGAINST, ALONG, FAMILIES, KINDS, METRICS, PER_CLIENT, UNITS, unit_of
+from fairfl.metrics.registry import (
+    AGAINST,
+    ALONG,
+    FAMILIES,
+    KINDS,
+    METRICS,
+    PER_CLIENT,
+    UNITS,
+    unit_of,
+)
 from fairfl.runtime.validation import nearest
 
 _ACCURACY = ("accuracy", "recall")
@@ -52,7 +61,9 @@ def missing(workload: Workload, paper: str, key: str, artifact: Artifact) -> Ite
             yield from _evaluated(setting, workload.settings[setting], declared, options)
     for setting, metrics in measured.items():
         for metric in dict.fromkeys(metrics):
-            if fault := _unmeasured(workload, setting, metric) or _unit(workload, paper, setting, metric):
+            if fault := _unmeasured(workload, setting, metric) or _unit(
+                workload, paper, setting, metric
+            ):
                 yield f"{metric}: {fault}"
 
 
@@ -83,7 +94,11 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
         if name not in artifact.columns:
             yield f"options: {name!r} is not one of the columns{nearest(name, artifact.columns)}"
     for name in _listed(options, "rows"):
-        rows = {text: selected_by(text) for row in artifact.rows for text in (row.algorithm, row.variant.selector)}
+        rows = {
+            text: selected_by(text)
+            for row in artifact.rows
+            for text in (row.algorithm, row.variant.selector)
+        }
         if selected_by(name) not in rows.values():
             yield f"options: {name!r} is not one of the rows{nearest(name, rows)}"
     for name in getattr(options, "labels", {}):
@@ -103,7 +118,9 @@ _EXAMPLES = {
 }
 
 
-def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: BaseModel) -> Iterator[str]:
+def _evaluated(
+    setting: str, here: Setting, declared: SimpleNamespace, options: BaseModel
+) -> Iterator[str]:
     """What the plot takes from the runs of a setting, which these do not keep or evaluate."""
     for part in _listed(options, "parts"):
         if part not in here.evaluated_parts:
@@ -128,7 +145,11 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
         return f"is of other evaluations than the last one, and {setting} has no late_evaluations"
     if here.loss == "squared_error" and _vector(base) in _ACCURACY:
         return f"{setting} is a regression, which has no accuracy"
-    siblings = [a for name in workload.sharing.builders(setting) for a in workload.papers[name].artifacts.values()]
+    siblings = [
+        a
+        for name in workload.sharing.builders(setting)
+        for a in workload.papers[name].artifacts.values()
+    ]
     if metric in AGAINST and not any(one.baseline and setting in one.settings for one in siblings):
         return f"no artifact with {setting} has a baseline to compare with, such as `baseline: {{algorithm: fedavg}}`"
     client = _client_of(metric)
@@ -157,4 +178,10 @@ def _vector(metric: str) -> str:
     client = _client_of(metric)
     if client is not None:
         return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""
-    return "accuracy" if metric in ALONG or metric in AGAINST else METRICS[metric][1] if metric in METRICS else ""
+    return (
+        "accuracy"
+        if metric in ALONG or metric in AGAINST
+        else METRICS[metric][1]
+        if metric in METRICS
+        else ""
+    )

@@ -33,11 +33,13 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 _TIDY: dict[str, type] = {
-    name: str for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")
+    name: str
+    for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")
 }
 _TIDY |= {"seed": int, "value": float}
 _REPORTED: dict[str, type] = {
-    name: str for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")
+    name: str
+    for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")
 }
 _REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
 _PARTS = ("train", "validation", "test")
@@ -64,17 +66,26 @@ class Results:
         """Everything that was measured, chosen, counted, timed or drawn."""
         cells: dict[Key, Cell] = {}
         for setting, path in self._of("statistics"):
-            cells |= self._single(setting, NO_VARIANT, partition_statistics(path), f"partitions/{setting}/{path.name}")
+            cells |= self._single(
+                setting, NO_VARIANT, partition_statistics(path), f"partitions/{setting}/{path.name}"
+            )
         for place, path in self._of("tuned"):
             setting, _, algorithm = place.rpartition("/")
-            cells |= self._single(setting, Variant(algorithm, {}), chosen_values(path), f"tuned/{place}.json")
+            cells |= self._single(
+                setting, Variant(algorithm, {}), chosen_values(path), f"tuned/{place}.json"
+            )
         for setting, values in self.configured.items():
             for metric, value in values.items():
-                cells[setting, NO_VARIANT, metric] = Cell(value, seeds=1, unit=self._unit(setting, metric))
+                cells[setting, NO_VARIANT, metric] = Cell(
+                    value, seeds=1, unit=self._unit(setting, metric)
+                )
         for setting, timing in self.timings.items():
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
-            cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
+            cells |= {
+                (name, Variant(a, {}), metric): Cell(value)
+                for (a, metric), value in drawn_values(path).items()
+            }
         return Cells(_Lazy(cells, self._samples()), one_draw=self.one_draw)
 
     def _samples(self) -> dict[Key, Sample]:
@@ -84,7 +95,11 @@ class Results:
             try:
                 unit = unit_of(row["setting"], row["metric"], row["unit"])
                 value = _number(row, "value") * factor(row["unit"], unit)
-                key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
+                key = (
+                    row["setting"],
+                    _variant(row["algorithm"], row["hyperparameters"]),
+                    row["metric"],
+                )
                 of_seed, seed = samples.setdefault(key, {}), int(row["seed"])
                 if seed in of_seed:
                     raise FairflError(f"seed {seed} of {row['metric']} is duplicated")
@@ -96,7 +111,10 @@ class Results:
     @cached_property
     def reported(self) -> dict[str, Cells]:
         """The papers' numbers by artifact name ('eagle_table8'), as far as they are written down."""
-        return {name: read_reported(path, self.metrics_of, self._check_of(name)) for name, path in self._of("reported")}
+        return {
+            name: read_reported(path, self.metrics_of, self._check_of(name))
+            for name, path in self._of("reported")
+        }
 
     @cached_property
     def timings(self) -> dict[str, "Timing"]:
@@ -134,7 +152,9 @@ class Results:
     def _unit(self, setting: str, metric: str, unit: str = "") -> str:
         return printed_unit(self.metrics_of(setting), metric, unit)
 
-    def _single(self, setting: str, variant: Variant, values: Mapping[str, float], run: str) -> dict[Key, Cell]:
+    def _single(
+        self, setting: str, variant: Variant, values: Mapping[str, float], run: str
+    ) -> dict[Key, Cell]:
         return {
             (setting, variant, metric): Cell.single(value, self._unit(setting, metric), run)
             for metric, value in values.items()
@@ -142,20 +162,28 @@ class Results:
 
     def _check_of(self, name: str) -> Callable[[dict[str, str]], None]:
         paper, _, artifact = name.partition("_")
-        return lambda row: _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
+        return lambda row: (
+            _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
+        )
 
 
 def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
     """Files of the papers' numbers by artifact name, of those that are written down below `root`."""
     folder = root / "papers" / "reported"
-    paths = {f"{name}_{key}": folder / name / f"{key}.csv" for name, paper in papers.items() for key in paper.artifacts}
+    paths = {
+        f"{name}_{key}": folder / name / f"{key}.csv"
+        for name, paper in papers.items()
+        for key in paper.artifacts
+    }
     return {name: str(path) for name, path in paths.items() if path.is_file()}
 
 
 def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
     """What papers report, by artifact name, as far as it is written down below `root`."""
     owners = {setting: paper.metrics for paper in papers.values() for setting in paper.settings}
-    return Results({"reported": _reported(root, papers)}, owners.__getitem__, papers=papers).reported
+    return Results(
+        {"reported": _reported(root, papers)}, owners.__getitem__, papers=papers
+    ).reported
 
 
 def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> Results:
@@ -163,7 +191,9 @@ def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, 
 
     Not whatever lies in the folder of results: an earlier run may have left what is out of date.
     """
-    settings = dict.fromkeys(setting for _, _, artifact in workload.artifacts.values() for setting in artifact.settings)
+    settings = dict.fromkeys(
+        setting for _, _, artifact in workload.artifacts.values() for setting in artifact.settings
+    )
     return Results(
         {**files, "reported": _reported(root, workload.papers)},
         workload.sharing.metrics,
@@ -189,15 +219,23 @@ class _Lazy(Mapping[Key, Cell]):
     numbers, and an exact deviation takes long."""
 
     def __init__(self, known: Mapping[Key, Cell], samples: Mapping[Key, Sample]) -> None:
-        self.cells, self.samples, self.keys_ = dict(known), samples, dict.fromkeys([*known, *samples])
+        self.cells, self.samples, self.keys_ = (
+            dict(known),
+            samples,
+            dict.fromkeys([*known, *samples]),
+        )
 
     def __getitem__(self, key: Key) -> Cell:
         if key not in self.cells:
             of_seed = dict(sorted(self.samples[key].items()))
             values, units, rows = zip(*of_seed.values(), strict=True)
-            runs, fingerprints = (tuple(row[column] for row in rows) for column in ("run", "fingerprint"))
+            runs, fingerprints = (
+                tuple(row[column] for row in rows) for column in ("run", "fingerprint")
+            )
             by_seed = dict(zip(of_seed, values, strict=True))
-            self.cells[key] = Cell.over_seeds(by_seed, units[0], runs=runs, fingerprints=fingerprints)
+            self.cells[key] = Cell.over_seeds(
+                by_seed, units[0], runs=runs, fingerprints=fingerprints
+            )
         return self.cells[key]
 
     def __iter__(self) -> Iterator[Key]:
@@ -209,7 +247,9 @@ class _Lazy(Mapping[Key, Cell]):
 
 # -- the papers' numbers ------------------------------------------------------------------------
 def read_reported(
-    path: Path, metrics_of: Callable[[str], Metrics], check: Callable[[dict[str, str]], None] = lambda row: None
+    path: Path,
+    metrics_of: Callable[[str], Metrics],
+    check: Callable[[dict[str, str]], None] = lambda row: None,
 ) -> Cells:
     """The paper's numbers for one artifact. Each row is given to `check`, which may raise a FairflError.
 
@@ -239,7 +279,9 @@ def read_reported(
             raise FairflError(f"{where}: {metric} of {key[1]} is duplicated")
         lost = int(value is None and row["note"].startswith(DIVERGED))
         kind = row["spread_kind"]
-        cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind)
+        cells[key] = Cell(
+            value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind
+        )
     return Cells(cells, True, curves)
 
 
@@ -266,13 +308,18 @@ def chosen_values(path: Path) -> dict[str, float]:
     choice = result_files.read(path, result_files.TunedChoice)
     values: dict[str, bool | int | float | str] = {"learning_rate": choice.learning_rate}
     values |= {f"hp_{name}": value for name, value in choice.hyperparameters.items()}
-    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    numbers = {
+        name: float(value) for name, value in values.items() if isinstance(value, int | float)
+    }
     return numbers if choice.value is not None else dict.fromkeys(numbers, math.nan)
 
 
 def partition_statistics(path: Path) -> dict[str, float]:
     """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises OSError or FairflError."""
-    sizes = [(row["part"], int(row["samples"])) for _, row in tables.rows(path, {"part": str, "samples": int})]
+    sizes = [
+        (row["part"], int(row["samples"]))
+        for _, row in tables.rows(path, {"part": str, "samples": int})
+    ]
     by_part = {part: [size for other, size in sizes if other == part] for part in _PARTS}
     return {name: function(by_part) for name, function in STATISTICS.items()}
 
@@ -323,4 +370,6 @@ def drawn_values(path: Path) -> dict[tuple[str, str], float]:
     An illustration draws instead of running: its algorithms are whatever it compares. Raises OSError or FairflError.
     """
     rows = tables.rows(path, {"algorithm": str, "metric": str, "value": float})
-    return {(row["algorithm"], row["metric"]): float(row["value"]) for _, row in rows if row["metric"]}
+    return {
+        (row["algorithm"], row["metric"]): float(row["value"]) for _, row in rows if row["metric"]
+    }

@@ -128,7 +128,10 @@ def records(path: Path, job: str, kind: type[Row], columns: Collection[str] = ()
     types: dict[str, Any] = {column.name: column.type for column in fields(kind)}  # type: ignore[arg-type]
     read = {name: _READ.get(types[name], str) for name in columns or types}
     numbers = {name: {_number: float, int: int}.get(how, str) for name, how in read.items()}
-    return [kind(**{name: how(row[name]) for name, how in read.items()}) for _, row in tables.rows(path, numbers)]
+    return [
+        kind(**{name: how(row[name]) for name, how in read.items()})
+        for _, row in tables.rows(path, numbers)
+    ]
 
 
 def _number(text: str) -> float | None:

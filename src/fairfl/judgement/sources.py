@@ -90,14 +90,17 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
         for row in artifact.variants_in(setting)
     ]
     named: dict[str, dict[str, None]] = {
-        name: dict.fromkeys([*used.defaults, *used.grid]) for name, used in source.algorithms.items()
+        name: dict.fromkeys([*used.defaults, *used.grid])
+        for name, used in source.algorithms.items()
     }
     for _, setting, row in runs:
         given = workload.settings[setting].hyperparameters.get(row.algorithm, {})
         named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *given])
     records: dict[tuple[str, Variant], dict[str, Any]] = {}
     for key, setting, row in runs:
-        for name, (value, provenance, note) in _levels(workload, paper, setting, row, named[row.algorithm]).items():
+        for name, (value, provenance, note) in _levels(
+            workload, paper, setting, row, named[row.algorithm]
+        ).items():
             record = records.setdefault((row.algorithm, Variant(name, {} if value is None else {name: value})), {
                 "algorithm": row.algorithm,
                 "title": source.algorithms[row.algorithm].title,
@@ -115,7 +118,11 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
     places = {name: list(keys) for name, keys in named.items()}
     return sorted(
         (UsedValue(**record) for record in records.values()),
-        key=lambda used: (order[used.algorithm], places[used.algorithm].index(used.hyperparameter), *_size(used.value)),
+        key=lambda used: (
+            order[used.algorithm],
+            places[used.algorithm].index(used.hyperparameter),
+            *_size(used.value),
+        ),
     )
 
 
@@ -124,9 +131,14 @@ def _levels(
 ) -> dict[str, tuple[Any, str, str]]:
     """Hyper-parameter -> (value, provenance, note) of a row in a setting."""
     usage, place = workload.papers[paper].algorithms[row.algorithm], workload.settings[setting]
-    of_setting, of_row = place.hyperparameters.get(row.algorithm, {}), split_modifiers(row.hyperparameters)[0]
+    of_setting, of_row = (
+        place.hyperparameters.get(row.algorithm, {}),
+        split_modifiers(row.hyperparameters)[0],
+    )
     given = {**usage.defaults, **of_setting, **of_row}
-    values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
+    values = parameters(
+        "algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}"
+    )
     unsourced = "paper" if workload.papers[paper].sources == "own" else "assumed"
     levels = {}
     for name in names:

@@ -19,11 +19,15 @@ def adjusted_rand(ours: ArrayLike, true: ArrayLike) -> float:
     ours, true = np.asarray(ours, dtype=float), np.asarray(true, dtype=float)
     if not (np.isfinite(ours).all() and np.isfinite(true).all()):
         return np.nan
-    table = np.array([[np.sum((ours == a) & (true == b)) for b in np.unique(true)] for a in np.unique(ours)])
+    table = np.array(
+        [[np.sum((ours == a) & (true == b)) for b in np.unique(true)] for a in np.unique(ours)]
+    )
     together, in_ours, in_true = (_pairs(n) for n in (table, table.sum(axis=1), table.sum(axis=0)))
     expected = in_ours * in_true / max(_pairs(table.sum()), 1)
     most = (in_ours + in_true) / 2
-    return float((together - expected) / (most - expected)) if most != expected else 1.0  # both trivial, hence equal
+    return (
+        float((together - expected) / (most - expected)) if most != expected else 1.0
+    )  # both trivial, hence equal
 
 
 def _pairs(sizes: np.ndarray) -> float:

@@ -5,11 +5,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 CONFIGURED: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
-    "config_batch_size": lambda setting: math.inf if setting["batch_size"] is None else setting["batch_size"],
+    "config_batch_size": lambda setting: (
+        math.inf if setting["batch_size"] is None else setting["batch_size"]
+    ),
     "config_learning_rate": lambda setting: setting["learning_rate"],
     "config_local_epochs": lambda setting: setting["local_epochs"],
     "config_rounds": lambda setting: setting["rounds"],
-    "config_clusters": lambda setting: setting["surrogate"]["clusters"] if setting["surrogate"] else None,
+    "config_clusters": lambda setting: (
+        setting["surrogate"]["clusters"] if setting["surrogate"] else None
+    ),
 }
 
 

@@ -13,7 +13,11 @@ Reference = Literal["local_optimum", "surrogate"]
 # What fairfl.jobs.timing measures, by what it is repeated on (FOCUS tables 9 and 12).
 TRAINING = ("train_seconds_per_round", "train_seconds_per_model")
 INFERENCE = ("inference_seconds",)
-EVALUATING = ("metric_seconds_accuracy_parity", "metric_seconds_agnostic_loss", "metric_seconds_faa")
+EVALUATING = (
+    "metric_seconds_accuracy_parity",
+    "metric_seconds_agnostic_loss",
+    "metric_seconds_faa",
+)
 TIMED = (*TRAINING, *INFERENCE, *EVALUATING)
 
 
@@ -46,7 +50,13 @@ def reference(metric: str) -> Reference | None:
 
 def owner(metric: str) -> Owner:
     """What has one value of a metric: an algorithm with its hyper-parameters, an algorithm, or the setting."""
-    if metric in EVALUATING:  # the cost of a function of K numbers, whichever algorithm they come from
+    if (
+        metric in EVALUATING
+    ):  # the cost of a function of K numbers, whichever algorithm they come from
         return "setting"
-    owners: dict[Origin, Owner] = {"tuned": "algorithm", "statistics": "setting", "setting": "setting"}
+    owners: dict[Origin, Owner] = {
+        "tuned": "algorithm",
+        "statistics": "setting",
+        "setting": "setting",
+    }
     return owners.get(origin(metric), "variant")

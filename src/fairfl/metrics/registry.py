@@ -46,7 +46,9 @@ class Vectors:
     accuracy: pd.Series = field(default_factory=_nobody)
     recall: pd.Series = field(default_factory=_nobody)
     gap: pd.Series = field(default_factory=_nobody)  # above the local optimum
-    gap_validation: pd.Series = field(default_factory=_nobody)  # likewise on validation data, where gap is on others
+    gap_validation: pd.Series = field(
+        default_factory=_nobody
+    )  # likewise on validation data, where gap is on others
     excess: pd.Series = field(default_factory=_nobody)  # above the surrogate at its best epoch
     excess_last: pd.Series = field(default_factory=_nobody)  # above the surrogate at its last epoch
 
@@ -77,8 +79,14 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     "accuracy_std": ("fraction", "accuracy", accuracy_std),
     "accuracy_parity": ("fraction", "accuracy", accuracy_std),
     "accuracy_worst": ("fraction", "accuracy", accuracy_worst),
-    **{f"accuracy_worst{p}": ("fraction", "accuracy", partial(accuracy_lowest, percent=p)) for p in (5, 10, 20)},
-    **{f"accuracy_best{p}": ("fraction", "accuracy", partial(accuracy_highest, percent=p)) for p in (5, 10, 20)},
+    **{
+        f"accuracy_worst{p}": ("fraction", "accuracy", partial(accuracy_lowest, percent=p))
+        for p in (5, 10, 20)
+    },
+    **{
+        f"accuracy_best{p}": ("fraction", "accuracy", partial(accuracy_highest, percent=p))
+        for p in (5, 10, 20)
+    },
 }
 PER_CLIENT: dict[str, tuple[str, Vector]] = {
     "loss_client": ("nats", "loss"),
@@ -90,7 +98,10 @@ PER_CLIENT: dict[str, tuple[str, Vector]] = {
 # Of the mean accuracy over the clients, fractions by evaluated round.
 ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
     **{
-        f"rounds_to_accuracy{percent}": ("rounds", partial(rounds_to_accuracy, target=percent / 100))
+        f"rounds_to_accuracy{percent}": (
+            "rounds",
+            partial(rounds_to_accuracy, target=percent / 100),
+        )
         for percent in (45, 55, 60, 65, 70, 80, 85, 90)
     },
     "accuracy_area": ("fraction", accuracy_area),
@@ -108,8 +119,14 @@ AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
     "cv_improvement_pct": ("percent", baseline.cv_improvement),
     "degraded_well_pct": ("percent", baseline.degraded_well),
     "degraded_well_gain": ("fraction", baseline.degraded_well_gain),
-    "accuracy_gain": ("fraction", lambda a, b: fairness.accuracy_mean(a) - fairness.accuracy_mean(b)),
-    "accuracy_worst10_gain": ("fraction", lambda a, b: accuracy_lowest(a, 10) - accuracy_lowest(b, 10)),
+    "accuracy_gain": (
+        "fraction",
+        lambda a, b: fairness.accuracy_mean(a) - fairness.accuracy_mean(b),
+    ),
+    "accuracy_worst10_gain": (
+        "fraction",
+        lambda a, b: accuracy_lowest(a, 10) - accuracy_lowest(b, 10),
+    ),
 }
 # What a run's summary says of the run as a whole, under "measures": metric -> unit. MB are 2^20 bytes.
 SUMMED: dict[str, str] = {
@@ -126,7 +143,9 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
 }
 KINDS = ("late", *SELECTED)  # of <metric>_late and the like, at other evaluations than the last one
 # metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
-UNITS = {name: entry[0] for table in (METRICS, ALONG, AGAINST, LOCAL) for name, entry in table.items()}
+UNITS = {
+    name: entry[0] for table in (METRICS, ALONG, AGAINST, LOCAL) for name, entry in table.items()
+}
 UNITS |= SUMMED | {"assignment_rand": "", "n_skipped": "count"}
 UNITS |= {f"{name}_{kind}": UNITS[name] for name in METRICS for kind in KINDS} | {
     f"{name}_validation": UNITS[name] for name in LOCAL
@@ -151,7 +170,9 @@ def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
     its loss is not finite: all are NaN. So are accuracy and recall in a regression.
     """
     nonempty = rounds[rounds[f"samples_{part}"] > 0]
-    values = pd.DataFrame({name: nonempty[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")})
+    values = pd.DataFrame(
+        {name: nonempty[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")}
+    )
     return values.mask(~np.isfinite(values["loss"]))
 
 
@@ -167,7 +188,9 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
         values = getattr(vectors, vector).to_numpy(float)
         rows += [(name, unit, function(values))] if len(values) else []
     for name, (unit, vector) in PER_CLIENT.items():
-        rows += [(f"{name}_{k}", unit, float(value)) for k, value in getattr(vectors, vector).items()]
+        rows += [
+            (f"{name}_{k}", unit, float(value)) for k, value in getattr(vectors, vector).items()
+        ]
     return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
 
 
@@ -197,11 +220,17 @@ def evaluate_summary(measures: dict[str, float]) -> list[tuple[str, str, float]]
     return [(name, SUMMED[name], float(value)) for name, value in measures.items()]
 
 
-def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> list[tuple[str, str, float]]:
+def evaluate_assignment(
+    memberships: ArrayLike, clusters: list[int] | None
+) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
     models = assigned(memberships)
     rows = [(f"cluster_client_{k}", "", float(model)) for k, model in enumerate(models)]
-    return rows if clusters is None else [*rows, ("assignment_rand", "", adjusted_rand(models, clusters))]
+    return (
+        rows
+        if clusters is None
+        else [*rows, ("assignment_rand", "", adjusted_rand(models, clusters))]
+    )
 
 
 def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, str, float]]:
@@ -215,7 +244,10 @@ def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, st
         return []
     a, b = accuracy.to_numpy(float), base.to_numpy(float)
     finite = bool(np.isfinite(a).all() and np.isfinite(b).all())
-    return [(name, unit, function(a, b) if finite else np.nan) for name, (unit, function) in AGAINST.items()]
+    return [
+        (name, unit, function(a, b) if finite else np.nan)
+        for name, (unit, function) in AGAINST.items()
+    ]
 
 
 def evaluate_local(best: np.ndarray) -> list[tuple[str, str, float]]:
@@ -226,4 +258,6 @@ def evaluate_local(best: np.ndarray) -> list[tuple[str, str, float]]:
 
 def evaluate_local_validation(best: np.ndarray) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of the same on validation data, where `evaluate_local` has other data."""
-    return [(f"{name}_validation", unit, function(best)) for name, (unit, function) in LOCAL.items()]
+    return [
+        (f"{name}_validation", unit, function(best)) for name, (unit, function) in LOCAL.items()
+    ]

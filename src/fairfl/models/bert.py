@@ -32,9 +32,13 @@ class Config(Strict):
     layers: int = Field(2, ge=1)
     heads: int = Field(2, ge=1, description="of attention, in each layer; a divisor of hidden")
     intermediate: int = Field(128, ge=1, description="units of the dense layer within a layer")
-    vocabulary: int = Field(30522, ge=2, description="different tokens, as many as the data may have")
+    vocabulary: int = Field(
+        30522, ge=2, description="different tokens, as many as the data may have"
+    )
     positions: int = Field(512, ge=1, description="most tokens of a text")
-    init_std: float = Field(0.02, gt=0, description="standard deviation of random weights; 0.02 is BERT's")
+    init_std: float = Field(
+        0.02, gt=0, description="standard deviation of random weights; 0.02 is BERT's"
+    )
 
     @model_validator(mode="after")
     def _divisible(self) -> "Config":
@@ -60,7 +64,9 @@ class Classifier(nn.Module):
             return like.new_empty(0, len(like))
         # Added to the attention, [n, 1, 1, T]. Of a mask [n, T], transformers would make the same, but slowly and only
         # where there is padding, and a captured step must not look at its batch.
-        mask = torch.zeros_like(tokens, dtype=like.dtype).masked_fill(tokens == 0, torch.finfo(like.dtype).min)
+        mask = torch.zeros_like(tokens, dtype=like.dtype).masked_fill(
+            tokens == 0, torch.finfo(like.dtype).min
+        )
         return self.bert(input_ids=tokens, attention_mask=mask[:, None, None, :]).logits
 
     def check(self, tokens: Tensor) -> None:
@@ -97,13 +103,20 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     bert = _random(config, settings) if folder is None else _loaded(folder, settings)
     positions = bert.config.max_position_embeddings
     if shape[0] > positions:
-        raise ValueError(f"bert reads {positions} tokens at most (model.positions), the texts have {shape[0]}")
+        raise ValueError(
+            f"bert reads {positions} tokens at most (model.positions), the texts have {shape[0]}"
+        )
     if folder is not None:
         name = pretrained.BERT if config.pretrained == "auto" else config.pretrained
         return Classifier(bert, f"{name}, pre-trained", _first_token(folder))
-    missing = f", because this machine has no {pretrained.BERT}" if config.pretrained == "auto" else ""
+    missing = (
+        f", because this machine has no {pretrained.BERT}" if config.pretrained == "auto" else ""
+    )
     return Classifier(
-        bert, f"BERT of {config.layers} layers of {config.hidden}, from random weights{missing}", None, bool(missing)
+        bert,
+        f"BERT of {config.layers} layers of {config.hidden}, from random weights{missing}",
+        None,
+        bool(missing),
     )
 
 
@@ -139,12 +152,18 @@ def _loaded(folder: Path, settings: dict[str, Any]) -> Any:
     try:
         sizes = bert.BertConfig.from_pretrained(folder, **settings)
         encoder, loading = bert.BertModel.from_pretrained(
-            folder, config=sizes, local_files_only=True, output_loading_info=True, dtype=torch.float32
+            folder,
+            config=sizes,
+            local_files_only=True,
+            output_loading_info=True,
+            dtype=torch.float32,
         )
     except Exception as error:  # of the many kinds that reading its files may raise
         raise FairflError(f"{folder}: not a BERT that transformers can load ({error})") from error
     if loading["missing_keys"]:
-        raise FairflError(f"{folder}: lacks weights of the encoder: {', '.join(sorted(loading['missing_keys'])[:3])}")
+        raise FairflError(
+            f"{folder}: lacks weights of the encoder: {', '.join(sorted(loading['missing_keys'])[:3])}"
+        )
     model = bert.BertForSequenceClassification(sizes)
     model.bert = encoder
     return model
@@ -154,7 +173,9 @@ def _first_token(folder: Path) -> int:
     """Number of [CLS] in its vocabulary."""
     pieces = (folder / pretrained.VOCABULARY).read_text("utf-8").splitlines()
     if "[CLS]" not in pieces:
-        raise FairflError(f"{folder / pretrained.VOCABULARY}: no vocabulary of a BERT, it has no [CLS]")
+        raise FairflError(
+            f"{folder / pretrained.VOCABULARY}: no vocabulary of a BERT, it has no [CLS]"
+        )
     return pieces.index("[CLS]")
 
 
@@ -164,7 +185,9 @@ def _transformers() -> Any:
         from transformers import logging
         from transformers.models.bert import modeling_bert
     except ImportError as error:
-        raise FairflError(f"model bert needs transformers: pip install 'fairfl[text]' ({error})") from error
+        raise FairflError(
+            f"model bert needs transformers: pip install 'fairfl[text]' ({error})"
+        ) from error
     logging.set_verbosity_error()  # or it reports on heads that are not used
     logging.disable_progress_bar()
     return modeling_bert

@@ -23,12 +23,20 @@ from fairfl.models.layers import dense, image_shape
 
 
 class Config(Strict):
-    channels: list[int] = Field(default=[32, 64], min_length=1, description="output channels of the blocks")
+    channels: list[int] = Field(
+        default=[32, 64], min_length=1, description="output channels of the blocks"
+    )
     kernel: int | list[int] = Field(3, description="edge of the kernels, or of each block's")
-    padding: int | list[int] = Field(0, description="zeros around the image, or around that of each block")
-    pool: int | list[int] = Field(2, description="edge and stride of the max-pool, or of each block's; 1: none")
+    padding: int | list[int] = Field(
+        0, description="zeros around the image, or around that of each block"
+    )
+    pool: int | list[int] = Field(
+        2, description="edge and stride of the max-pool, or of each block's; 1: none"
+    )
     activation: Literal["relu", "none"] = Field("relu", description="after each block")
-    hidden: int | list[int] = Field(128, description="units of the dense hidden layer, or of each; []: none")
+    hidden: int | list[int] = Field(
+        128, description="units of the dense hidden layer, or of each; []: none"
+    )
     outputs: int | None = Field(
         None, ge=2, description="outputs beyond the classes are never right; null: one per class"
     )
@@ -47,7 +55,9 @@ class Config(Strict):
     def _one_per_block(cls, value: int | list[int], info: ValidationInfo) -> int | list[int]:
         channels = info.data.get("channels", [])
         if isinstance(value, list) and channels and len(value) != len(channels):
-            raise ValueError(f"{value} are for {len(value)} blocks, channels {channels} are {len(channels)}")
+            raise ValueError(
+                f"{value} are for {len(value)} blocks, channels {channels} are {len(channels)}"
+            )
         return value
 
 
@@ -64,10 +74,14 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
         grow = 2 * padding - kernel + 1
         inputs, height, width = channels, (height + grow) // pool, (width + grow) // pool
         if min(height, width) < 1:
-            raise ValueError(f"cnn with {blocks} blocks is too deep for images of shape {list(shape)}")
+            raise ValueError(
+                f"cnn with {blocks} blocks is too deep for images of shape {list(shape)}"
+            )
     hidden = config.hidden if isinstance(config.hidden, list) else [config.hidden]
     head = dense([inputs * height * width, *hidden, _width(config, outputs)])
-    return nn.Sequential(*layers, nn.Flatten(), *(head if config.output_activation == "relu" else head[:-1]))
+    return nn.Sequential(
+        *layers, nn.Flatten(), *(head if config.output_activation == "relu" else head[:-1])
+    )
 
 
 def _per_block(value: int | list[int], blocks: int) -> list[int]:
@@ -80,5 +94,7 @@ def _width(config: Config, outputs: int) -> int:
     if outputs == 1:
         raise ValueError(f"cnn: outputs is {config.outputs}, the loss takes a single one")
     if config.outputs < outputs:
-        raise ValueError(f"cnn: outputs is {config.outputs}, less than the {outputs} classes of the data")
+        raise ValueError(
+            f"cnn: outputs is {config.outputs}, less than the {outputs} classes of the data"
+        )
     return config.outputs

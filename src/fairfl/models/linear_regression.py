@@ -13,8 +13,12 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    init: Literal["pytorch", "zeros"] = Field("pytorch", description="pytorch: U(-1/sqrt(d), 1/sqrt(d))")
-    start: float | None = Field(None, description="value of each parameter at the start; null: as init says")
+    init: Literal["pytorch", "zeros"] = Field(
+        "pytorch", description="pytorch: U(-1/sqrt(d), 1/sqrt(d))"
+    )
+    start: float | None = Field(
+        None, description="value of each parameter at the start; null: as init says"
+    )
     bias: bool = Field(False, description="w . x + b")
 
     @model_validator(mode="after")

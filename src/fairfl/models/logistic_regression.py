@@ -13,8 +13,12 @@ from fairfl.experiments.base import Strict
 
 
 class Config(Strict):
-    init: Literal["pytorch", "zeros"] = Field("pytorch", description="pytorch: U(-1/sqrt(d), 1/sqrt(d))")
-    bias: Literal["default", "zero"] = Field("default", description="start of the bias; default: as init says")
+    init: Literal["pytorch", "zeros"] = Field(
+        "pytorch", description="pytorch: U(-1/sqrt(d), 1/sqrt(d))"
+    )
+    bias: Literal["default", "zero"] = Field(
+        "default", description="start of the bias; default: as init says"
+    )
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:

@@ -17,7 +17,9 @@ class Config(Strict):
     embedding: int = Field(96, ge=1, description="numbers per word")
     hidden: int = Field(670, ge=1, description="units of each LSTM layer")
     layers: int = Field(1, ge=1, description="LSTM layers, each on the states of the one before")
-    projection: int | None = Field(96, ge=1, description="units of the first of two dense layers; null: only one")
+    projection: int | None = Field(
+        96, ge=1, description="units of the first of two dense layers; null: only one"
+    )
 
 
 class NextWord(nn.Module):
@@ -30,7 +32,9 @@ class NextWord(nn.Module):
         self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers, batch_first=True)
         self.embedding = nn.Embedding(vocabulary, config.embedding)
         width = config.hidden if config.projection is None else config.projection
-        self.projection = nn.Identity() if config.projection is None else nn.Linear(config.hidden, width)
+        self.projection = (
+            nn.Identity() if config.projection is None else nn.Linear(config.hidden, width)
+        )
         self.words = nn.Linear(width, vocabulary)
 
     def forward(self, tokens: Tensor) -> Tensor:

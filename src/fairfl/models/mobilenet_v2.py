@@ -14,7 +14,9 @@ from fairfl.models import weights
 from fairfl.models.layers import image_shape
 
 LIBRARIES = ("torchvision.models.mobilenetv2",)
-PUBLISHED = "mobilenet_v2"  # the weights that `pretrained: imagenet` means, in fairfl.data.pretrained
+PUBLISHED = (
+    "mobilenet_v2"  # the weights that `pretrained: imagenet` means, in fairfl.data.pretrained
+)
 
 # Expansion, channels, blocks, stride of each stage: table 2 of Sandler et al.
 STAGES = (
@@ -23,10 +25,15 @@ STAGES = (
 
 
 class Config(Strict):
-    width: float = Field(1.0, gt=0, description="times the channels of the stages, rounded to multiples of 8")
-    stages: int = Field(7, ge=2, le=7, description="the first of the seven; fewer are for smaller models")
+    width: float = Field(
+        1.0, gt=0, description="times the channels of the stages, rounded to multiples of 8"
+    )
+    stages: int = Field(
+        7, ge=2, le=7, description="the first of the seven; fewer are for smaller models"
+    )
     small_input: bool = Field(
-        False, description="stride 1 in the stem and in the first stage with stride 2: for images of 32 or 64 pixels"
+        False,
+        description="stride 1 in the stem and in the first stage with stride 2: for images of 32 or 64 pixels",
     )
     dropout: float = Field(0.2, ge=0, lt=1, description="before the head; 0.2 is torchvision's")
     pretrained: str | None = Field(
@@ -39,7 +46,9 @@ class Config(Strict):
     def _published(self) -> "Config":
         for key, value in (("width", 1.0), ("stages", 7)):
             if self.pretrained == "imagenet" and getattr(self, key) != value:
-                raise ValueError(f"{key} is {getattr(self, key)}, the weights of pretrained: imagenet are of {value}")
+                raise ValueError(
+                    f"{key} is {getattr(self, key)}, the weights of pretrained: imagenet are of {value}"
+                )
         return self
 
 
@@ -52,7 +61,9 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     model = _torchvision().MobileNetV2(outputs, config.width, stages, dropout=config.dropout)
     # torchvision's stem is for three channels, with stride 2.
     stem = model.features[0]
-    stem[0] = nn.Conv2d(channels, stem[0].out_channels, 3, 1 if config.small_input else 2, padding=1, bias=False)
+    stem[0] = nn.Conv2d(
+        channels, stem[0].out_channels, 3, 1 if config.small_input else 2, padding=1, bias=False
+    )
     nn.init.kaiming_normal_(stem[0].weight, mode="fan_out")
     return weights.start(model, "MobileNet-v2", config.pretrained, PUBLISHED, "classifier.1")
 

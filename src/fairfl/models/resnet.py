@@ -37,10 +37,14 @@ class Config(Strict):
         default=[2, 2, 2, 2], validate_default=True, description="blocks of each stage"
     )
     norm: Literal["group", "batch"] = Field(
-        "group", description="batch: means and variances of the batch; running ones, momentum 0.1, in evaluation"
+        "group",
+        description="batch: means and variances of the batch; running ones, momentum 0.1, in evaluation",
     )
     groups: int = Field(
-        2, ge=1, validate_default=True, description="norm group: groups of channels with a mean and variance each"
+        2,
+        ge=1,
+        validate_default=True,
+        description="norm group: groups of channels with a mean and variance each",
     )
     stem: Literal["imagenet", "cifar"] = Field(
         "imagenet", description="7x7 with stride 2 and max-pool 3x3 with stride 2; or 3x3, no pool"
@@ -73,7 +77,9 @@ class Config(Strict):
         resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "stem": "imagenet"}
         for key, value in resnet_18.items():
             if self.pretrained == "imagenet" and (given := getattr(self, key)) != value:
-                raise ValueError(f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}")
+                raise ValueError(
+                    f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}"
+                )
         return self
 
 
@@ -99,7 +105,9 @@ class SameSize(nn.Conv2d):
 class Residual(nn.Module):
     """Two 3x3 convolutions; their result plus x itself, or plus a 1x1 convolution of x where the shape changes."""
 
-    def __init__(self, inputs: int, channels: int, stride: int, norm: Callable[[int], nn.Module]) -> None:
+    def __init__(
+        self, inputs: int, channels: int, stride: int, norm: Callable[[int], nn.Module]
+    ) -> None:
         super().__init__()
         self.conv1, self.bn1 = _convolution(inputs, channels, 3, stride), norm(channels)
         self.conv2, self.bn2 = _convolution(channels, channels, 3, 1), norm(channels)
@@ -131,8 +139,14 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
             changing, *(Residual(channels, channels, 1, norm) for _ in range(blocks - 1))
         )
         inputs = channels
-    layers |= {"avgpool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten(), "fc": nn.Linear(inputs, outputs)}
-    return weights.start(nn.Sequential(OrderedDict(layers)), "ResNet", config.pretrained, PUBLISHED, "fc")
+    layers |= {
+        "avgpool": nn.AdaptiveAvgPool2d(1),
+        "flatten": nn.Flatten(),
+        "fc": nn.Linear(inputs, outputs),
+    }
+    return weights.start(
+        nn.Sequential(OrderedDict(layers)), "ResNet", config.pretrained, PUBLISHED, "fc"
+    )
 
 
 def _convolution(inputs: int, channels: int, kernel: int, stride: int) -> nn.Module:

@@ -34,7 +34,11 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
         return model
     path = pretrained.weights_file(choice, published)
     initial = model.state_dict()
-    stored = {key: value for key, value in _read(path).items() if key in initial or not key.endswith(_STATISTICS)}
+    stored = {
+        key: value
+        for key, value in _read(path).items()
+        if key in initial or not key.endswith(_STATISTICS)
+    }
     last = {key: value for key, value in initial.items() if key.startswith(f"{head}.")}
     anew = _differences(last, {key: stored[key] for key in last if key in stored})
     if anew:
@@ -43,7 +47,9 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
         raise FairflError(f"{path}: not the weights of this {title}: {wrong[0]}")
     model.load_state_dict(stored, strict=False)
     data = " on ImageNet" if choice == pretrained.IMAGENET else ""
-    model.origin = f"{title} pre-trained{data} ({path.name})" + (", its head from random weights" if anew else "")
+    model.origin = f"{title} pre-trained{data} ({path.name})" + (
+        ", its head from random weights" if anew else ""
+    )
     return model
 
 
@@ -51,15 +57,25 @@ def _read(path: Path) -> dict[str, Tensor]:
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of the many kinds that a file may raise
-        raise FairflError(f"{path}: no file of weights that torch can load ({type(error).__name__})") from error
-    if not isinstance(tensors, dict) or not all(isinstance(value, Tensor) for value in tensors.values()):
+        raise FairflError(
+            f"{path}: no file of weights that torch can load ({type(error).__name__})"
+        ) from error
+    if not isinstance(tensors, dict) or not all(
+        isinstance(value, Tensor) for value in tensors.values()
+    ):
         raise FairflError(f"{path}: holds something else than tensors by their names")
     return dict(tensors)
 
 
 def _differences(ours: dict[str, Tensor], stored: dict[str, Tensor]) -> list[str]:
     """Each in words: a name that only one has, or under which they have other shapes."""
-    shapes = [{key: list(value.shape) for key, value in tensors.items()} for tensors in (ours, stored)]
+    shapes = [
+        {key: list(value.shape) for key, value in tensors.items()} for tensors in (ours, stored)
+    ]
     keys = [key for key in ours | stored if not key.endswith(_OPTIONAL)]
     wrong = [(key, *(known.get(key, "nothing") for known in shapes)) for key in keys]
-    return [f"{key} is {has} in the model, {other} in the file" for key, has, other in wrong if has != other]
+    return [
+        f"{key} is {has} in the model, {other} in the file"
+        for key, has, other in wrong
+        if has != other
+    ]

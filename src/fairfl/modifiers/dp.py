@@ -41,8 +41,12 @@ GRADIENTS = ("gradient_batch", "gradient_full", "gradient_local_epoch")
 class Config(Strict):
     sigma: float = Field(ge=0, description="noise level; 0: clipping only")
     clip: float | None = Field(1.0, gt=0, description="C; null: no clipping, with sigma 0 only")
-    target: Literal["auto", "gradient", "auxiliary", "update"] = Field("auto", description="what is clipped and noised")
-    per_sample: bool = Field(False, description="target gradient: clip the gradient of each sample, not their mean")
+    target: Literal["auto", "gradient", "auxiliary", "update"] = Field(
+        "auto", description="what is clipped and noised"
+    )
+    per_sample: bool = Field(
+        False, description="target gradient: clip the gradient of each sample, not their mean"
+    )
     batch: int | None = Field(
         None,
         gt=0,
@@ -50,15 +54,20 @@ class Config(Strict):
         "samples in the batch",
     )
     delta: float | Literal["1/N"] = Field(
-        1e-5, description="of (epsilon, delta)-privacy; 1/N: one over the training samples of all clients"
+        1e-5,
+        description="of (epsilon, delta)-privacy; 1/N: one over the training samples of all clients",
     )
 
     @model_validator(mode="after")
     def _possible(self) -> "Config":
         if self.clip is None and self.sigma > 0:
-            raise ValueError(f"clip is null, so the noise of sigma {self.sigma:g} has no scale: sigma must be 0")
+            raise ValueError(
+                f"clip is null, so the noise of sigma {self.sigma:g} has no scale: sigma must be 0"
+            )
         if self.per_sample and self.target in ("auxiliary", "update"):
-            raise ValueError(f"per_sample is about gradients of local steps, target is {self.target}")
+            raise ValueError(
+                f"per_sample is about gradients of local steps, target is {self.target}"
+            )
         if self.per_sample and self.batch is not None:
             raise ValueError(
                 f"per_sample takes the number of samples in each batch for B, so batch {self.batch} must go"
@@ -103,12 +112,17 @@ class NoisyGradients:
     def private(self, gradients: list[Tensor], samples: int, generator: Generator) -> list[Tensor]:
         """The clipped gradient of a batch of so many samples, with noise. With `per_sample` it is clipped already."""
         config = self.config
-        z = torch.cat([g.flatten() for g in gradients])  # a third of the time of one tensor after the other
+        z = torch.cat(
+            [g.flatten() for g in gradients]
+        )  # a third of the time of one tensor after the other
         if not config.per_sample:
             z *= shares(z.norm(), config)
         if std := deviation(samples, config):
             z += std * normal(z, generator)
-        return [part.view(g.shape) for part, g in zip(z.split([g.numel() for g in gradients]), gradients, strict=True)]
+        return [
+            part.view(g.shape)
+            for part, g in zip(z.split([g.numel() for g in gradients]), gradients, strict=True)
+        ]
 
     def clipped(self, stacks: list[Tensor]) -> list[Tensor]:
         """Sum of the clipped gradients of n samples, given as one stack [n, ...] for each parameter."""
@@ -116,7 +130,11 @@ class NoisyGradients:
         return [torch.tensordot(shares(norms, self.config), stack, dims=1) for stack in stacks]
 
     def gradients(
-        self, model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, labels: Tensor
+        self,
+        model: nn.Module,
+        loss: Callable[[Tensor, Tensor], Tensor],
+        inputs: Tensor,
+        labels: Tensor,
     ) -> list[Tensor]:
         """Mean of the clipped gradients of the samples of a batch, one tensor for each parameter of the model.
 
@@ -145,9 +163,13 @@ def of_each_sample(
             )
 
     def of_one(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-        return loss(functional_call(model, parameters, (x.unsqueeze(0),)), y.unsqueeze(0)).squeeze(0)
+        return loss(functional_call(model, parameters, (x.unsqueeze(0),)), y.unsqueeze(0)).squeeze(
+            0
+        )
 
-    one_each = vmap(grad(of_one), in_dims=(None, 0, 0), randomness="different")  # dropout: masks of their own
+    one_each = vmap(
+        grad(of_one), in_dims=(None, 0, 0), randomness="different"
+    )  # dropout: masks of their own
     return list(one_each(dict(model.named_parameters()), inputs, labels).values())
 
 
@@ -156,7 +178,9 @@ def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
     """Vectors [..., m, P] of the round's clients, each clipped and with noise from its client's own generator."""
     result = vectors * shares(vectors.norm(dim=-1, keepdim=True), config)
     if config.sigma:
-        for place, (client, n) in enumerate(zip(received.clients.tolist(), received.samples.tolist(), strict=True)):
+        for place, (client, n) in enumerate(
+            zip(received.clients.tolist(), received.samples.tolist(), strict=True)
+        ):
             z = result[..., place, :]
             z += deviation(n, config) * normal(z, received.generator("dp", client))
     return result
@@ -171,13 +195,19 @@ class DP(Modifier[Config]):
     def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> "DP":
         """`auto` decided and B filled in. Raises OptionError if the algorithm has no vectors of the requested kind."""
         asks = any(name in measurements for name in GRADIENTS)
-        target = ("auxiliary" if asks else "gradient") if self.config.target == "auto" else self.config.target
+        target = (
+            ("auxiliary" if asks else "gradient")
+            if self.config.target == "auto"
+            else self.config.target
+        )
         if target == "auxiliary" and not asks:
             raise OptionError(
                 "dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update"
             )
         if target == "auxiliary" and self.config.per_sample:
-            raise OptionError("dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient")
+            raise OptionError(
+                "dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient"
+            )
         batch = None if self.config.per_sample else self.config.batch or batch_size
         config = self.config.model_copy(update={"target": target, "batch": batch})
         return DP(config, passes="gradient_local_epoch" in measurements)
@@ -194,7 +224,9 @@ class DP(Modifier[Config]):
         if self.config.target == "auxiliary" and self.passes and reports.exchange == 0:
             scale = (reports.learning_rate * reports.steps)[:, None].to(reports.delta.dtype)
             sent = scale * noisy(reports.delta / scale, reports, self.config)
-            return replace(reports, gradient=sent / scale)  # by way of D_k: runs on record are rounded so
+            return replace(
+                reports, gradient=sent / scale
+            )  # by way of D_k: runs on record are rounded so
         if self.config.target != "update":
             return reports
         return replace(reports, delta=noisy(reports.delta, reports, self.config))
@@ -214,13 +246,21 @@ class DP(Modifier[Config]):
         needs other numbers from clients; or, with a warning, without Opacus.
         """
         config = self.config
-        private = config.per_sample and config.target == "gradient" and config.clip is not None and config.sigma > 0
+        private = (
+            config.per_sample
+            and config.target == "gradient"
+            and config.clip is not None
+            and config.sigma > 0
+        )
         if not private or measurements:
             return None
         try:
             from opacus.accountants import RDPAccountant
         except ImportError:
-            warnings.warn("epsilon is not computed, it needs Opacus: install the extra `privacy`", stacklevel=2)
+            warnings.warn(
+                "epsilon is not computed, it needs Opacus: install the extra `privacy`",
+                stacklevel=2,
+            )
             return None
         s, N = schedule, sum(schedule.samples)
         sizes = zip(s.samples, s.batches, s.steps, strict=True)

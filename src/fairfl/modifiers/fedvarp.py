@@ -29,12 +29,15 @@ from fairfl.runtime.errors import OptionError
 
 
 class Config(Strict):
-    weighting: Literal["samples", "uniform"] = Field("samples", description="pi_j = n_j / N, or 1 / K")
+    weighting: Literal["samples", "uniform"] = Field(
+        "samples", description="pi_j = n_j / N, or 1 / K"
+    )
     corrected: Literal["sum", "updates"] = Field(
         "sum", description="the weighted sum, or every update before the algorithm sees it"
     )
     per_rate: bool = Field(
-        True, description="y_k is kept as D_k / eta and meets the rate of its round, which stays true where rates decay"
+        True,
+        description="y_k is kept as D_k / eta and meets the rate of its round, which stays true where rates decay",
     )
 
 
@@ -67,18 +70,26 @@ class FedVARP(Modifier[Config]):
     def modify_reports(self, state: State, reports: Reports) -> Reports:
         if self.config.corrected == "sum":
             return reports
-        if reports.exchange:  # the memory is of the updates that are summed, those of an earlier exchange are others
-            raise OptionError("fedvarp: corrected: updates needs one exchange in a round, this algorithm has more: sum")
+        if (
+            reports.exchange
+        ):  # the memory is of the updates that are summed, those of an earlier exchange are others
+            raise OptionError(
+                "fedvarp: corrected: updates needs one exchange in a round, this algorithm has more: sum"
+            )
         y, mean = remembered(state, reports, self.config)
         return replace(reports, delta=reports.delta - y + mean)
 
-    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+    def modify_sum(
+        self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports
+    ) -> tuple[Tensor, State]:
         y, mean = remembered(state, reports, self.config)
         D = reports.delta
         if self.config.corrected == "updates":
             D = D + y - mean
         elif aggregate.weights is None:
-            raise OptionError("fedvarp corrects a weighted sum of updates, which this algorithm does not form")
+            raise OptionError(
+                "fedvarp corrects a weighted sum of updates, which this algorithm does not form"
+            )
         else:
             G = G - aggregate.weights.to(y.dtype) @ y + mean
         stored = D / reports.learning_rate if self.config.per_rate else D

@@ -30,7 +30,9 @@ class Samples:
 class Objective(Protocol):
     """What clients minimise in place of the loss."""
 
-    def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
+    def losses(
+        self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator
+    ) -> Tensor:
         """Loss of each sample of a batch, [n], nats; local steps descend their mean."""
 
 
@@ -42,7 +44,11 @@ class Privacy(Protocol):
         """True if the samples of a batch are clipped one by one: `gradients` takes the place of backpropagation."""
 
     def gradients(
-        self, model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, labels: Tensor
+        self,
+        model: nn.Module,
+        loss: Callable[[Tensor, Tensor], Tensor],
+        inputs: Tensor,
+        labels: Tensor,
     ) -> list[Tensor]:
         """If `per_sample`: gradient of the mean loss of a batch whose samples are clipped one by one."""
 
@@ -104,7 +110,9 @@ class Modifier(WithHooks, Generic[Parameters]):
         """What the algorithm sees of the clients' reports."""
         return reports
 
-    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+    def modify_sum(
+        self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports
+    ) -> tuple[Tensor, State]:
         """(G of the step x <- x - G, next state), from the algorithm's G, [P] or [M, P]."""
         return G, state
 

@@ -62,14 +62,23 @@ JITTER = (
 
 class Config(Strict):
     gamma: float = Field(0.4, ge=0, description="weight of Lreg after warm-up; 0.4 is FedLSR's")
-    lam_e: float = Field(0.6, ge=0, description="weight of Lent, with terms ce+reg+ent; 0.6 is FedLSR's")
-    Td: float = Field(1 / 3, gt=0, description="temperature of the distilled predictions; 1/3 is FedLSR's")
+    lam_e: float = Field(
+        0.6, ge=0, description="weight of Lent, with terms ce+reg+ent; 0.6 is FedLSR's"
+    )
+    Td: float = Field(
+        1 / 3, gt=0, description="temperature of the distilled predictions; 1/3 is FedLSR's"
+    )
     sharpening: float = Field(0.5, gt=0, le=1, description="temperature of ps; 1: pm as it is")
-    warmup: float = Field(0.2, ge=0, le=1, description="share of the rounds in which the weight of Lreg rises from 0")
-    terms: Literal["ce+reg", "ce+reg+ent"] = Field("ce+reg", description="as FedEBA+ defines it, or as FedLSR")
+    warmup: float = Field(
+        0.2, ge=0, le=1, description="share of the rounds in which the weight of Lreg rises from 0"
+    )
+    terms: Literal["ce+reg", "ce+reg+ent"] = Field(
+        "ce+reg", description="as FedEBA+ defines it, or as FedLSR"
+    )
     official_code: bool = Field(False, description="with the deviations of FedLSR's code")
     augmentation: Literal["rotation", "colour", "none"] = Field(
-        "rotation", description="of the second view: as FedLSR for (Fashion-)MNIST, for CIFAR, or none"
+        "rotation",
+        description="of the second view: as FedLSR for (Fashion-)MNIST, for CIFAR, or none",
     )
 
 
@@ -86,8 +95,12 @@ class SelfRegularised:
         warm = self.config.warmup * self.rounds
         return self.config.gamma * (min(1.0, round / warm) if warm else 1.0)
 
-    def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        c = torch.rand((), generator=generator, dtype=torch.float64).to(inputs.device)  # Beta(1, 1) is uniform
+    def losses(
+        self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator
+    ) -> Tensor:
+        c = torch.rand((), generator=generator, dtype=torch.float64).to(
+            inputs.device
+        )  # Beta(1, 1) is uniform
         z1, z2 = outputs(inputs), outputs(self.second_view(inputs, generator))
         Lcls, Lreg, Lent = terms(z1, z2, labels, c, self.config)
         total = Lcls + self.gamma(round) * Lreg
@@ -102,7 +115,9 @@ class SelfRegularised:
         return (augmented((inputs * std + mean).clamp(0, 1), generator) - mean) / std
 
 
-def terms(z1: Tensor, z2: Tensor, labels: Tensor, c: Tensor, config: Config) -> tuple[Tensor, Tensor, Tensor]:
+def terms(
+    z1: Tensor, z2: Tensor, labels: Tensor, c: Tensor, config: Config
+) -> tuple[Tensor, Tensor, Tensor]:
     """Lcls, Lreg, Lent of each sample, [n], nats, from the logits [n, C] of both views and c [] float64.
 
     At least in float32, whatever the precision of the model.
@@ -113,7 +128,11 @@ def terms(z1: Tensor, z2: Tensor, labels: Tensor, c: Tensor, config: Config) -> 
     q1, q2 = ((z / config.Td).softmax(1).clamp(LEAST, 1) for z in (z1, z2))
     Lreg = (divergence(q1, (q1 + q2) / 2) + divergence(q2, (q1 + q2) / 2)) / 2
     if config.official_code:
-        return F.cross_entropy(log_ps.exp(), labels, reduction="none"), Lreg / z1.shape[1], entropy(q1.softmax(1))
+        return (
+            F.cross_entropy(log_ps.exp(), labels, reduction="none"),
+            Lreg / z1.shape[1],
+            entropy(q1.softmax(1)),
+        )
     return F.nll_loss(log_ps, labels, reduction="none"), Lreg, (entropy(q1) + entropy(q2)) / 2
 
 
@@ -139,7 +158,9 @@ def rotated(images: Tensor, generator: Generator) -> Tensor:
     places[..., 1] = torch.linspace((1 - height) / 2, (height - 1) / 2, height).unsqueeze(1)
     half = images.new_tensor([width / 2, height / 2])
     grid = places.view(1, -1, 3).expand(n, -1, -1).bmm(images.new_tensor(inverse).mT / half)
-    return F.grid_sample(images, grid.view(n, height, width, 2), "nearest", "zeros", align_corners=False)
+    return F.grid_sample(
+        images, grid.view(n, height, width, 2), "nearest", "zeros", align_corners=False
+    )
 
 
 def coloured(images: Tensor, generator: Generator) -> Tensor:

@@ -29,7 +29,11 @@ class ServerMomentum(Modifier[Config]):
         """v, [P] or [M, P]."""
         return {"velocity": torch.zeros_like(federation.x[..., : federation.parameters])}
 
-    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+    def modify_sum(
+        self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports
+    ) -> tuple[Tensor, State]:
         """(v, state with it); G and v are [P] or [M, P]."""
-        v = self.config.beta * state["velocity"] + (G if self.config.form == "heavy" else (1 - self.config.beta) * G)
+        v = self.config.beta * state["velocity"] + (
+            G if self.config.form == "heavy" else (1 - self.config.beta) * G
+        )
         return v, {"velocity": v}

@@ -23,7 +23,9 @@ class Config(Strict):
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if the data lack the ambiguous flag or enough rows of a kind."""
     if table.ambiguous is None:
-        raise PartitionError("ambiguous_fraction needs data with an `ambiguous` flag (dirty_mnist, ambiguous_digits)")
+        raise PartitionError(
+            "ambiguous_fraction needs data with an `ambiguous` flag (dirty_mnist, ambiguous_digits)"
+        )
     if len(config.fractions) != clients:
         raise PartitionError(f"{len(config.fractions)} fractions for {clients} clients")
     pools = {kind: _groups(table, kind, rng) for kind in (False, True)}
@@ -51,7 +53,9 @@ def _take(pool: list[np.ndarray], wanted: int, kind: str) -> np.ndarray:
     missing = wanted
     while missing > 0:
         if not pool:
-            raise PartitionError(f"{missing} of {wanted} {kind} rows are missing: the data set is too small")
+            raise PartitionError(
+                f"{missing} of {wanted} {kind} rows are missing: the data set is too small"
+            )
         group = pool.pop()[:missing]
         taken.append(group)
         missing -= len(group)

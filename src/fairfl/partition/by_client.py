@@ -14,15 +14,20 @@ from fairfl.partition.interface import Assignment, PartitionError, Table
 
 class Config(Strict):
     choose: Literal["first", "random"] = Field(
-        "first", description="which owners: the first in stored order, or a draw that keeps this order"
+        "first",
+        description="which owners: the first in stored order, or a draw that keeps this order",
     )
     min_samples: int = Field(1, ge=1, description="fewest samples of an owner that may be chosen")
-    max_samples: int | None = Field(None, ge=1, description="most samples of an owner that may be chosen; null: any")
+    max_samples: int | None = Field(
+        None, ge=1, description="most samples of an owner that may be chosen; null: any"
+    )
 
     @model_validator(mode="after")
     def _range(self) -> "Config":
         if self.max_samples is not None and self.max_samples < self.min_samples:
-            raise ValueError(f"max_samples {self.max_samples} is less than min_samples {self.min_samples}")
+            raise ValueError(
+                f"max_samples {self.max_samples} is less than min_samples {self.min_samples}"
+            )
         return self
 
 
@@ -34,12 +39,34 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     most = counts.max() if config.max_samples is None else config.max_samples
     fit = np.flatnonzero((counts >= config.min_samples) & (counts <= most))
     if len(fit) < clients:
-        size = f"{config.min_samples} or more" if config.max_samples is None else f"{config.min_samples} to {most}"
-        raise PartitionError(f"{len(fit)} of {len(owners)} owners have {size} samples, the setting asks for {clients}")
+        size = (
+            f"{config.min_samples} or more"
+            if config.max_samples is None
+            else f"{config.min_samples} to {most}"
+        )
+        raise PartitionError(
+            f"{len(fit)} of {len(owners)} owners have {size} samples, the setting asks for {clients}"
+        )
     fit = fit[np.argsort(first[fit])]
-    chosen = fit[:clients] if config.choose == "first" else fit[np.sort(rng.permutation(len(fit))[:clients])]
+    chosen = (
+        fit[:clients]
+        if config.choose == "first"
+        else fit[np.sort(rng.permutation(len(fit))[:clients])]
+    )
     rows = np.split(np.argsort(table.client, kind="stable"), np.cumsum(counts)[:-1])
     how = "a draw" if config.choose == "random" else "the first"
-    size = "" if len(fit) == len(owners) else f" of {len(fit)} with {config.min_samples:,} to {most:,} samples"
-    left = [f"{clients:,} of {len(owners):,} owners take part, {how}{size}"] if clients < len(owners) else []
-    return Assignment([rows[k] for k in chosen], [f"{clients} of {len(fit)} owners: {config.choose}"], changed=left)
+    size = (
+        ""
+        if len(fit) == len(owners)
+        else f" of {len(fit)} with {config.min_samples:,} to {most:,} samples"
+    )
+    left = (
+        [f"{clients:,} of {len(owners):,} owners take part, {how}{size}"]
+        if clients < len(owners)
+        else []
+    )
+    return Assignment(
+        [rows[k] for k in chosen],
+        [f"{clients} of {len(fit)} owners: {config.choose}"],
+        changed=left,
+    )

@@ -25,10 +25,14 @@ class Config(Strict):
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if the data do not have these domains, or the clients are not as many as these."""
     if table.domain is None:
-        raise PartitionError("by_domain needs data of several sources (a `domain` tensor: yelp_imdb, sentiment)")
+        raise PartitionError(
+            "by_domain needs data of several sources (a `domain` tensor: yelp_imdb, sentiment)"
+        )
     if sum(config.clients) != clients:
         total = sum(config.clients)
-        raise PartitionError(f"by_domain has {config.clients}, {total} clients in all, the setting asks for {clients}")
+        raise PartitionError(
+            f"by_domain has {config.clients}, {total} clients in all, the setting asks for {clients}"
+        )
     domains = np.unique(table.domain)
     if not np.array_equal(domains, np.arange(len(config.clients))):
         raise PartitionError(

@@ -10,29 +10,39 @@ from fairfl.partition.interface import PartitionError, Table
 from fairfl.partition.partition_file import PARTS
 
 
-def cut(rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+def cut(
+    rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator
+) -> np.ndarray:
     """Part (0 train, 1 validation, 2 test) of each row, [n] int8; `rows` ascend.
 
     split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), stored_one_more,
     stored_by_class, or official: the test part is the data set's own, the other samples are shuffled and cut.
     Raises PartitionError if samples cannot be told by class, or the data have no test part of their own.
     """
-    if split["order"] in ("stored_one_more", "stored_by_class") and len(np.unique(table.groups[rows])) < len(rows):
-        raise PartitionError(f"split.order: {split['order']} cuts row by row, and some images of the data have several")
+    if split["order"] in ("stored_one_more", "stored_by_class") and len(
+        np.unique(table.groups[rows])
+    ) < len(rows):
+        raise PartitionError(
+            f"split.order: {split['order']} cuts row by row, and some images of the data have several"
+        )
     if split["order"] == "stored_one_more":
         return _one_more(len(rows), split)
     if split["order"] == "stored_by_class":
         return _class_by_class(rows, table, split)
     if split["order"] == "official":
         if table.official_test is None:
-            raise PartitionError("split.order: official needs data with a test part of their own, these have none")
+            raise PartitionError(
+                "split.order: official needs data with a test part of their own, these have none"
+            )
         parts = np.full(len(rows), PARTS.index("test"), dtype=np.int8)
         seen = ~table.official_test[rows]
         if seen.any():
             parts[seen] = cut(rows[seen], table, {**split, "order": "shuffled"}, rng)
         return parts
     groups = table.groups[rows]
-    if (groups[1:] > groups[:-1]).all():  # the usual case, and quick where clients are many: each row is a group
+    if (
+        groups[1:] > groups[:-1]
+    ).all():  # the usual case, and quick where clients are many: each row is a group
         order = rng.permutation(len(rows)) if split["order"] == "shuffled" else np.arange(len(rows))
         result = np.empty(len(rows), dtype=np.int8)
         result[order] = _single_rows(len(rows), tuple(split[part] for part in PARTS))

@@ -20,7 +20,13 @@ from fairfl.partition.partition_file import PARTS
 from fairfl.runtime import validation
 from fairfl.runtime.errors import DataError
 
-TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8(), "label": pa.int64()}
+TYPES = {
+    "row": pa.int64(),
+    "client": pa.int32(),
+    "part": pa.int8(),
+    "turn": pa.int8(),
+    "label": pa.int64(),
+}
 
 
 COLUMNS = ("official_test", "client", "domain")
@@ -38,7 +44,9 @@ class Spec(JobSpec):
     data: Data
     samples: Count | None = Field(description="drawn from the data set; null: all")
     partition: Method
-    partition_seed: Seed | None = Field(description="of who owns what, for all runs alike; null: the run's own seed")
+    partition_seed: Seed | None = Field(
+        description="of who owns what, for all runs alike; null: the run's own seed"
+    )
     label_noise: LabelNoise | None = None
     clients: Count
     split: Split
@@ -55,7 +63,9 @@ def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
             prepared.column(str(path), name, tensors[name], rows, np.int64, None)
 
 
-def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+def table_of(
+    tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator
+) -> tuple[Table, np.ndarray]:
     """The rows that take part (a random subset of `samples`, whole groups) and their row numbers."""
     groups = tensors["groups"]
     rows = np.arange(len(groups))
@@ -68,11 +78,17 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
         rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
     present = [name for name in ("labels", "groups", "ambiguous", *COLUMNS) if name in tensors]
     taken = {name: tensors[name][rows] for name in present}
-    flags = {name: values.astype(bool) for name, values in taken.items() if name in ("ambiguous", "official_test")}
+    flags = {
+        name: values.astype(bool)
+        for name, values in taken.items()
+        if name in ("ambiguous", "official_test")
+    }
     return Table(**taken | flags), rows
 
 
-def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
+def partition(
+    spec: Spec, tensors: dict[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], Assignment]:
     """Columns row, client, part of the partition, and how the rows were dealt.
 
     Where images are turned there is a column `turn`, and with label_noise a column `label`: the labels to be used.
@@ -98,11 +114,15 @@ def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
         columns["turn"] = np.concatenate(assignment.turns)
     if (noise := spec.label_noise) is not None:
         columns["label"] = noisy(columns, tensors["labels"], noise.ratio, draw["label_noise"])
-        assignment = replace(assignment, remarks=[*assignment.remarks, noise_remark(columns, tensors["labels"])])
+        assignment = replace(
+            assignment, remarks=[*assignment.remarks, noise_remark(columns, tensors["labels"])]
+        )
     return columns, assignment
 
 
-def noisy(columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
+def noisy(
+    columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator
+) -> np.ndarray:
     """Label of each dealt row, [n]: those of the training part flipped with probability `ratio`, the others true."""
     given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
     given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
@@ -116,7 +136,10 @@ def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
 
 
 def true_clusters(
-    assignment: Assignment, metadata: dict[str, str], columns: dict[str, np.ndarray], owners: np.ndarray | None
+    assignment: Assignment,
+    metadata: dict[str, str],
+    columns: dict[str, np.ndarray],
+    owners: np.ndarray | None,
 ) -> dict[str, str]:
     """The clusters of the clients as metadata: the partitioner's, or those of data whose owners have some.
 
@@ -134,7 +157,9 @@ def true_clusters(
     return {"clusters": json.dumps(np.unique(of_clients, return_inverse=True)[1].tolist())}
 
 
-def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:
+def parts_of(
+    assignment: Assignment, table: Table, split: Split, rng: np.random.Generator
+) -> list[np.ndarray]:
     """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
     parts, shares = [], split.model_dump()
     for client, rows in enumerate(assignment.rows):
@@ -150,21 +175,36 @@ def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.
     return parts
 
 
-def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str) -> str:
+def statistics(
+    columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str
+) -> str:
     """CSV: one line per client and part with its size and label counts, the data used and what happened.
 
     Texts have a label at every position, from as many as there are words, and regressions have numbers: no counts.
     Noisy labels are counted as they are used.
     """
     classes = int(labels.max()) + 1 if labels.ndim == 1 and labels.dtype.kind == "i" else 0
-    lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
+    lines = [
+        ",".join(
+            [
+                "client",
+                "part",
+                "samples",
+                *(f"label_{c}" for c in range(classes)),
+                "data",
+                "remarks",
+            ]
+        )
+    ]
     used = columns["label"] if "label" in columns else labels[columns["row"]]
     clients, kinds = int(columns["client"].max()) + 1, len(PARTS)
     cells = columns["client"] * kinds + columns["part"]
     samples = np.bincount(cells, minlength=clients * kinds)
     counts = np.zeros((len(samples), 0), dtype=int)
     if classes:
-        counts = np.bincount(cells * classes + used, minlength=len(samples) * classes).reshape(-1, classes)
+        counts = np.bincount(cells * classes + used, minlength=len(samples) * classes).reshape(
+            -1, classes
+        )
     end = ",".join(["", data, f'"{"; ".join(remarks)}"'])
     for cell, numbers in enumerate(np.column_stack([samples, counts]).tolist()):
         client, number = divmod(cell, kinds)

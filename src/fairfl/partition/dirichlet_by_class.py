@@ -27,11 +27,17 @@ Generator = np.random.Generator | np.random.RandomState
 class Config(Strict):
     alpha: float = Field(gt=0, description="concentration; small: skewed labels, large: near IID")
     rounding: Literal["cumulative", "per_share"] = Field(
-        "cumulative", description="floor of cumulated shares; or of each share, the rest to one client at random"
+        "cumulative",
+        description="floor of cumulated shares; or of each share, the rest to one client at random",
     )
-    shuffle: bool = Field(True, description="shuffle the samples of a class before they are cut; false: stored order")
+    shuffle: bool = Field(
+        True, description="shuffle the samples of a class before they are cut; false: stored order"
+    )
     legacy_seed: int | None = Field(
-        None, ge=0, lt=2**32, description="numpy.random.RandomState of this seed, whatever the run; null: the run's own"
+        None,
+        ge=0,
+        lt=2**32,
+        description="numpy.random.RandomState of this seed, whatever the run; null: the run's own",
     )
     min_samples: int = Field(10, ge=1, description="fewest samples of a client")
     max_draws: int = Field(100, ge=1, description="draws before the fallback")
@@ -51,12 +57,16 @@ def per_share(q: np.ndarray, samples: int, rng: Generator) -> np.ndarray:
     return pieces
 
 
-def deal(labels: np.ndarray, pieces: dict[int, np.ndarray], rng: Generator | None) -> list[np.ndarray]:
+def deal(
+    labels: np.ndarray, pieces: dict[int, np.ndarray], rng: Generator | None
+) -> list[np.ndarray]:
     """Deal the samples of each class c in pieces [K], shuffled if there is a generator. Row indices per client."""
     dealt = []
     for c, sizes in pieces.items():
         rows = np.flatnonzero(labels == c)
-        dealt.append(np.split(rows if rng is None else rng.permutation(rows), np.cumsum(sizes)[:-1]))
+        dealt.append(
+            np.split(rows if rng is None else rng.permutation(rows), np.cumsum(sizes)[:-1])
+        )
     return [np.sort(np.concatenate(shares)) for shares in zip(*dealt, strict=True)]
 
 
@@ -67,7 +77,9 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
         raise PartitionError(
             f"{len(labels)} samples cannot give each of {clients} clients at least {config.min_samples}"
         )
-    source: Generator = rng if config.legacy_seed is None else np.random.RandomState(config.legacy_seed)
+    source: Generator = (
+        rng if config.legacy_seed is None else np.random.RandomState(config.legacy_seed)
+    )
     rounded = cumulative if config.rounding == "cumulative" else per_share
     classes, counts = np.unique(labels, return_counts=True)
     for draw in range(1, config.max_draws + 1):

@@ -14,7 +14,9 @@ from fairfl.partition.interface import Assignment, PartitionError, Table
 
 
 class Config(Strict):
-    alpha: float = Field(gt=0, description="concentration per class; small: clients of few classes, large: near IID")
+    alpha: float = Field(
+        gt=0, description="concentration per class; small: clients of few classes, large: near IID"
+    )
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
@@ -30,14 +32,18 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     for _ in range(clients):
         taken = counts(rng.dirichlet(alpha), alpha, left, size, rng)
         ends = left - taken
-        rows.append(np.sort(np.concatenate([s[a:b] for s, a, b in zip(stacks, ends, left, strict=True)])))
+        rows.append(
+            np.sort(np.concatenate([s[a:b] for s, a, b in zip(stacks, ends, left, strict=True)]))
+        )
         left = ends
     unused = int(left.sum())
     said = [f"{unused} samples are left over from equal shares of {size}"] if unused else []
     return Assignment(rows, said, changed=said)
 
 
-def counts(q: np.ndarray, alpha: np.ndarray, left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def counts(
+    q: np.ndarray, alpha: np.ndarray, left: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
     """Samples of each class [C], `size` in all, drawn with q ~ Dir(alpha) from the `left` ones.
 
     Drawing all that are missing at once and keeping of each class what there is has the distribution of drawing one

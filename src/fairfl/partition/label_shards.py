@@ -32,6 +32,13 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     dealt = rng.permutation(clients * numbers).reshape(clients, numbers)
     parts = [(part, shards(table.classes[part], clients, numbers)) for part in table.official_parts]
     dropped = len(table.classes) - sum(len(piece) for _, pieces in parts for piece in pieces)
-    rows = [np.sort(np.concatenate([part[pieces[i]] for part, pieces in parts for i in mine])) for mine in dealt]
-    said = [f"{dropped} samples of the highest labels fill no shard and are dropped"] if dropped else []
+    rows = [
+        np.sort(np.concatenate([part[pieces[i]] for part, pieces in parts for i in mine]))
+        for mine in dealt
+    ]
+    said = (
+        [f"{dropped} samples of the highest labels fill no shard and are dropped"]
+        if dropped
+        else []
+    )
     return Assignment(rows, said, changed=said)

@@ -31,7 +31,9 @@ class Partition:
         mine = self.columns["client"] == client
         columns = {name: values[mine] for name, values in self.columns.items()}
         columns["client"] = np.zeros_like(columns["client"])
-        return Partition(columns, 1, None if self.clusters is None else [self.clusters[client]], self.changed)
+        return Partition(
+            columns, 1, None if self.clusters is None else [self.clusters[client]], self.changed
+        )
 
 
 def read(path: Path, rows: int | None = None) -> Partition:
@@ -52,7 +54,12 @@ def read(path: Path, rows: int | None = None) -> Partition:
         raise _damaged(path, f"row {twice[0]} is assigned twice")
     sizes = _sizes(path, columns)
     changed = (table.schema.metadata or {}).get(b"changed", b"[]")
-    return Partition(columns, len(sizes), _clusters(path, table, len(sizes)), from_text(changed, list[str], str(path)))
+    return Partition(
+        columns,
+        len(sizes),
+        _clusters(path, table, len(sizes)),
+        from_text(changed, list[str], str(path)),
+    )
 
 
 def _damaged(path: Path, what: str) -> DataError:
@@ -63,14 +70,19 @@ def _whole_numbers(path: Path, table: pa.Table, name: str) -> np.ndarray:
     check_columns(path, table, name)
     if not pa.types.is_integer(table[name].type):
         raise _damaged(path, f"column {name!r} is {table[name].type}")
-    return table[name].to_numpy().astype(np.int64, copy=False)  # what 64 bits with a sign cannot hold becomes negative
+    return (
+        table[name].to_numpy().astype(np.int64, copy=False)
+    )  # what 64 bits with a sign cannot hold becomes negative
 
 
 def _check_range(path: Path, columns: dict[str, np.ndarray], name: str, highest: float) -> None:
     values = columns.get(name, np.zeros(0, dtype=int))
     wrong = (values < 0) | (values > highest)
     if wrong.any():
-        raise _damaged(path, f"{name} is {values[wrong.argmax()]} in line {wrong.argmax()}; expected 0..{highest}")
+        raise _damaged(
+            path,
+            f"{name} is {values[wrong.argmax()]} in line {wrong.argmax()}; expected 0..{highest}",
+        )
 
 
 def _sizes(path: Path, columns: dict[str, np.ndarray]) -> np.ndarray:

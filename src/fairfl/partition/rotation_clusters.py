@@ -21,14 +21,18 @@ class Config(Strict):
     clients: list[Annotated[int, Field(ge=1)]] = Field(
         description="number of clients of each cluster; client 0 is in the first"
     )
-    mixture: float = Field(1.0, gt=0, le=1, description="share of a client's images that have the angle of its cluster")
+    mixture: float = Field(
+        1.0, gt=0, le=1, description="share of a client's images that have the angle of its cluster"
+    )
 
     @field_validator("clients")
     @classmethod
     def _one_per_angle(cls, value: list[int], info: ValidationInfo) -> list[int]:
         angles = info.data.get("angles", value)
         if len(value) != len(angles):
-            raise ValueError(f"{value} are {len(value)} clusters, angles {angles} are {len(angles)}")
+            raise ValueError(
+                f"{value} are {len(value)} clusters, angles {angles} are {len(angles)}"
+            )
         return value
 
     def true_clusters(self) -> int:
@@ -40,7 +44,9 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     """Raises PartitionError if the clusters do not add up to the clients."""
     sizes, total = config.clients, sum(config.clients)
     if total != clients:
-        raise PartitionError(f"partition.clients: the clusters {sizes} have {total} clients, the setting has {clients}")
+        raise PartitionError(
+            f"partition.clients: the clusters {sizes} have {total} clients, the setting has {clients}"
+        )
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     quarters = np.array(config.angles) // 90
     rows: list[list[np.ndarray]] = [[] for _ in range(clients)]

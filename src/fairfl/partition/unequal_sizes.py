@@ -11,7 +11,9 @@ from fairfl.partition.interface import Assignment, PartitionError, Table
 
 
 class Config(Strict):
-    alpha: float = Field(gt=0, description="concentration of the shares; small: few clients have nearly all")
+    alpha: float = Field(
+        gt=0, description="concentration of the shares; small: few clients have nearly all"
+    )
     min_samples: int = Field(10, ge=1, description="fewest samples of a client")
 
 
@@ -24,6 +26,8 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
             f"{len(order)} samples cannot give each of {clients} clients at least {config.min_samples}"
         )
     # Floors of the cumulated shares of what is left beyond the minimum.
-    cuts = np.floor(np.cumsum(rng.dirichlet(np.full(clients, config.alpha)))[:-1] * free + 1e-9).astype(int)
+    cuts = np.floor(
+        np.cumsum(rng.dirichlet(np.full(clients, config.alpha)))[:-1] * free + 1e-9
+    ).astype(int)
     starts = cuts + config.min_samples * np.arange(1, clients)
     return Assignment([np.sort(part) for part in np.split(order, starts)])

@@ -61,13 +61,19 @@ class Pick:
 
 
 def greedy(
-    candidates: Iterable[Candidate], hours: Mapping[str, float], budget: float, paid: Iterable[str] = ()
+    candidates: Iterable[Candidate],
+    hours: Mapping[str, float],
+    budget: float,
+    paid: Iterable[str] = (),
 ) -> list[Pick]:
     """The most telling per hour first, as long as they fit into what is left; ties by cost, then by name.
 
     `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
     """
-    waiting = {candidate.name: candidate for candidate in sorted(candidates, key=lambda candidate: candidate.name)}
+    waiting = {
+        candidate.name: candidate
+        for candidate in sorted(candidates, key=lambda candidate: candidate.name)
+    }
     tells = {name: candidate.new_verdicts for name, candidate in waiting.items()}
     done, left = set(paid), budget
     picks: list[Pick] = []
@@ -81,13 +87,24 @@ def greedy(
         fitting = [offer for offer in offers.values() if offer.new_verdicts and offer.hours <= left]
         if not fitting:
             return picks
-        best = min(fitting, key=lambda offer: (-offer.new_verdicts / max(offer.hours, 1e-12), offer.hours, offer.name))
+        best = min(
+            fitting,
+            key=lambda offer: (
+                -offer.new_verdicts / max(offer.hours, 1e-12),
+                offer.hours,
+                offer.name,
+            ),
+        )
         picks.append(best)
         done.update(best.jobs)
         left = budget - math.fsum(pick.hours for pick in picks)
         taken = set(best.jobs)
         waiting = {name: candidate for name, candidate in waiting.items() if name not in done}
-        offers = {name: offer for name, offer in offers.items() if name in waiting and taken.isdisjoint(offer.jobs)}
+        offers = {
+            name: offer
+            for name, offer in offers.items()
+            if name in waiting and taken.isdisjoint(offer.jobs)
+        }
 
 
 @dataclass
@@ -133,18 +150,26 @@ class Planner:
         baseline = self.workload.baseline(run.setting)
         if baseline is not None:
             targets_of_run.append(f"train/{Run(run.setting, baseline, run.seed).id}")
-        return [job for job in self.graph.below(targets_of_run, self.rerun.is_leaf) if not self.done(job.name)]
+        return [
+            job
+            for job in self.graph.below(targets_of_run, self.rerun.is_leaf)
+            if not self.done(job.name)
+        ]
 
     def references(self, run: Run) -> list[str]:
         """Local optima and surrogates that the losses of a run are held against."""
         read = self.graph.job(f"collect/{run.setting}").inputs
-        kinds = tuple(f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate"))
+        kinds = tuple(
+            f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate")
+        )
         return [name for name in read if name.startswith(kinds)]
 
     def missing(self, run: Run) -> frozenset[str]:
         """The long ones of these."""
         if run.id not in self._missing:
-            self._missing[run.id] = frozenset(job.name for job in self.needed(run) if job.rule in LONG)
+            self._missing[run.id] = frozenset(
+                job.name for job in self.needed(run) if job.rule in LONG
+            )
         return self._missing[run.id]
 
     def source(self, run: Run) -> data.Source:
@@ -158,20 +183,28 @@ class Planner:
     def reason_not_runnable(self, run: Run) -> Obstacle | None:
         """Why a run cannot be computed here as it is; None if it can."""
         source = self.source(run)
-        if source == "unavailable" or (source == "download" and not self.workload.config.budget_downloads):
+        if source == "unavailable" or (
+            source == "download" and not self.workload.config.budget_downloads
+        ):
             return source
         jobs = [self.graph.job(name) for name in self.missing(run)]
         if any(self.costs.hours(job) is None for job in jobs):
             return "unknown"
         on_cpu = self.costs.on == "core_hours"
-        return "memory" if on_cpu and any(self.costs.of(job).memory_mib > memory_mib() for job in jobs) else None
+        return (
+            "memory"
+            if on_cpu and any(self.costs.of(job).memory_mib > memory_mib() for job in jobs)
+            else None
+        )
 
     def left_out(self) -> str:
         """What `select` did not take because it cannot run here, in words; '' if there is nothing."""
         parts = []
         for kind, why in _WHY.items():
             places = [place for place, found in self._left_out.items() if found == kind]
-            names = dict.fromkeys(self.workload.settings[setting].data.name for setting, _ in places)
+            names = dict.fromkeys(
+                self.workload.settings[setting].data.name for setting, _ in places
+            )
             if places:
                 parts.append(f"{len(places)} {why.format(data=', '.join(names))}")
         return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
@@ -184,7 +217,9 @@ class Planner:
     def further(self, number: int) -> list[Candidate]:
         """The variants that have so many seeds, each with its next one; they tell what hangs on noise."""
         hanging = self.hanging
-        return self._candidates(number, lambda run: hanging.get((run.setting, run.variant.untuned), 0))
+        return self._candidates(
+            number, lambda run: hanging.get((run.setting, run.variant.untuned), 0)
+        )
 
     def _candidates(self, seeds: int, tells: Callable[[Run], int]) -> list[Candidate]:
         by_variant: dict[tuple[str, Variant], list[Run]] = {}
@@ -196,7 +231,11 @@ class Planner:
             if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
                 continue
             if (obstacle := self.reason_not_runnable(waiting[0])) is None:
-                found.append(Candidate(self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])))
+                found.append(
+                    Candidate(
+                        self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])
+                    )
+                )
             elif not seeds:
                 self._left_out[place] = obstacle
         return found
@@ -207,7 +246,11 @@ class Planner:
         path, config = self.results / "comparison.csv", self.workload.config
         if path.is_file():
             return records(path, "comparison", ComparisonLine)
-        known = config.scale == SCALE and config.recorded != "ignore" and (self.root / COMPARISON).exists()
+        known = (
+            config.scale == SCALE
+            and config.recorded != "ignore"
+            and (self.root / COMPARISON).exists()
+        )
         return recorded_numbers(self.root) if known else []
 
     @cached_property
@@ -231,7 +274,11 @@ class Planner:
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
             candidates = self.first() if seeds == 0 else self.further(seeds)
-            hours = {job: self.costs.hours(self.graph.job(job)) or 0.0 for c in candidates for job in c.jobs}
+            hours = {
+                job: self.costs.hours(self.graph.job(job)) or 0.0
+                for c in candidates
+                for job in c.jobs
+            }
             # Baselines and runs that come first may be worth something themselves.
             left = budget - math.fsum(pick.hours for pick in picks)
             picks += greedy(candidates, hours, left, [job for pick in picks for job in pick.jobs])
@@ -240,15 +287,30 @@ class Planner:
     def available(self, picks: Iterable[Pick]) -> frozenset[str]:
         """Names of the jobs that there may be, of those that take long or need data: what is done, and the picks."""
         chosen = {job for pick in picks for job in pick.jobs}
-        every = {job.name: job for job in self.rerun.needed(self.graph.everything()) if job.rule in RULES}
+        every = {
+            job.name: job for job in self.rerun.needed(self.graph.everything()) if job.rule in RULES
+        }
         done = {name for name in every if self.done(name)}
-        below = {job.name for job in self.graph.below(sorted(chosen), self.rerun.is_leaf) if job.rule in RULES}
-        here = {name for name, job in every.items() if job.rule == "partition" and self._at_hand(job)}
+        below = {
+            job.name
+            for job in self.graph.below(sorted(chosen), self.rerun.is_leaf)
+            if job.rule in RULES
+        }
+        here = {
+            name for name, job in every.items() if job.rule == "partition" and self._at_hand(job)
+        }
         return frozenset(done | chosen | below | here)
 
     def _at_hand(self, partition: Job) -> bool:
-        jobs = (job for job in self.graph.below([partition.name], self.rerun.is_leaf) if not self.done(job.name))
-        return all(job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "local" for job in jobs)
+        jobs = (
+            job
+            for job in self.graph.below([partition.name], self.rerun.is_leaf)
+            if not self.done(job.name)
+        )
+        return all(
+            job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "local"
+            for job in jobs
+        )
 
 
 def may_change_with_more_seeds(line: ComparisonLine) -> bool:

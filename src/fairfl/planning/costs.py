@@ -27,11 +27,18 @@ from fairfl.workflow.graph import Job
 from fairfl.workflow.recorded import Recorded
 from fairfl.workflow.rerun import Rerun
 
-LONG = ("train", "local_optimum", "surrogate", "timing")  # rules whose jobs are counted; the others take seconds
+LONG = (
+    "train",
+    "local_optimum",
+    "surrogate",
+    "timing",
+)  # rules whose jobs are counted; the others take seconds
 DENSE = ("mlp", "logistic_regression", "linear_regression")  # run as stacks of clients
 Known = Literal["measured", "estimated", "unknown"]
 _MIB = 2**20
-Kind = tuple[str, str, str, str]  # rule, setting; of trainings algorithm and folder of the variant too
+Kind = tuple[
+    str, str, str, str
+]  # rule, setting; of trainings algorithm and folder of the variant too
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,9 @@ class Costs:
     def of(self, job: Job) -> Cost:
         """What a long job takes if it runs."""
         kind = kind_of(job.name)
-        memory = max((one.memory_mib for one in self.measured.get(kind, ())), default=0.0) or self._memory(kind)
+        memory = max(
+            (one.memory_mib for one in self.measured.get(kind, ())), default=0.0
+        ) or self._memory(kind)
         hours = self._hours(kind, "core_hours"), self._hours(kind, "gpu_hours")
         return Cost(*hours, memory, self._disk(kind), self.known(kind))
 
@@ -128,7 +137,8 @@ class Costs:
         others = [
             min(hours)
             for other, jobs in self.measured.items()
-            if other[:2] == kind[:2] and (hours := [getattr(one, on) for one in jobs if getattr(one, on)])
+            if other[:2] == kind[:2]
+            and (hours := [getattr(one, on) for one in jobs if getattr(one, on)])
         ]
         return statistics.median(others) if others else None
 
@@ -140,7 +150,11 @@ class Costs:
                 self._estimates[kind[:2]] = self._seconds(kind[1], self._operations(*kind[:2]))
             except PluginError:
                 raise
-            except (FairflError, ValueError, ImportError):  # data or a model of which nothing is known here
+            except (
+                FairflError,
+                ValueError,
+                ImportError,
+            ):  # data or a model of which nothing is known here
                 self._estimates[kind[:2]] = None
         return self._estimates[kind[:2]]
 

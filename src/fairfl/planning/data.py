@@ -27,7 +27,9 @@ PREPARED = Path("results/data")
 class Facts(Strict):
     """What operations depend on."""
 
-    shape: list[int] = Field(description="of one sample: [channels, height, width], [features] or [tokens]")
+    shape: list[int] = Field(
+        description="of one sample: [channels, height, width], [features] or [tokens]"
+    )
     tokens: bool = Field(False, description="samples are texts: whole numbers")
     sequences: bool = Field(False, description="a label at each token")
     classes: int = Field(description="0: a regression")
@@ -56,7 +58,9 @@ def facts(workload: Workload, setting: str) -> Facts:
         return _facts(own.tensors, int(own.metadata["classes"]))
     known = reference()["data"].get(data.name)
     if known is None:
-        raise FairflError(f"{setting}: nothing is known of data {data.name} before they are prepared")
+        raise FairflError(
+            f"{setting}: nothing is known of data {data.name} before they are prepared"
+        )
     return _selected(Facts(**known), data.options)
 
 
@@ -88,12 +92,18 @@ def _selected(known: Facts, options: dict[str, Any]) -> Facts:
     """As options that several image data sets have select them: a part, some of the classes."""
     changed: dict[str, Any] = {}
     if options.get("part") in ("train", "test"):
-        kept = known.official_test if options["part"] == "test" else known.samples - known.official_test
+        kept = (
+            known.official_test
+            if options["part"] == "test"
+            else known.samples - known.official_test
+        )
         changed = {"samples": kept, "official_test": 0}
     if isinstance(chosen := options.get("classes"), list):
         share = len(chosen) / known.classes
         before = {"samples": known.samples, "official_test": known.official_test} | changed
-        changed = {key: round(value * share) for key, value in before.items()} | {"classes": len(chosen)}
+        changed = {key: round(value * share) for key, value in before.items()} | {
+            "classes": len(chosen)
+        }
     if options.get("labels") == "coarse":
         changed["classes"] = 20
     return known.model_copy(update=changed)
@@ -123,7 +133,10 @@ def _source(file: RemoteFile, name: str, config: Config) -> Source:
     while form is not None:
         forms.append(form)
         form = form.instead
-    folders = [config.data_folder, *(mirror for mirror in config.mirrors if urlsplit(mirror).scheme not in _REMOTE)]
+    folders = [
+        config.data_folder,
+        *(mirror for mirror in config.mirrors if urlsplit(mirror).scheme not in _REMOTE),
+    ]
     places = [Path(folder.removeprefix("file://")).expanduser() for folder in folders]
     if any((place / form.relative(name)).is_file() for form in forms for place in places):
         return "local"

@@ -72,7 +72,9 @@ def of_training(workload: Workload, name: str, rounds: int | None = None) -> Ope
 def _operations(cost: Sample, trained: float, predicted: float, steps: float) -> Operations:
     """Operations of so many samples."""
     flops = trained * cost.train + predicted * cost.forward
-    return Operations(flops, (trained + predicted / 2) * cost.numbers, steps, steps * cost.parameters)
+    return Operations(
+        flops, (trained + predicted / 2) * cost.numbers, steps, steps * cost.parameters
+    )
 
 
 def _evaluations(setting: Setting) -> int:
@@ -110,15 +112,25 @@ def of_surrogate(workload: Workload, name: str) -> Operations:
         size *= clients
     steps = epochs * math.ceil(each.train * clients / max(1.0, size))
     checks = epochs / (declared.every or setting.local_epochs)
-    return _operations(cost, epochs * each.train * clients, checks * each.evaluated * clients, steps)
+    return _operations(
+        cost, epochs * each.train * clients, checks * each.evaluated * clients, steps
+    )
 
 
 # -- one sample -------------------------------------------------------------------------------------
 def sample(setting: Setting, known: Facts) -> Sample:
     """What a sample of the setting's data costs its model."""
-    options = {**setting.model.options, **({"pretrained": None} if "pretrained" in setting.model.options else {})}
+    options = {
+        **setting.model.options,
+        **({"pretrained": None} if "pretrained" in setting.model.options else {}),
+    }
     if setting.model.name == "bert" and setting.model.options.get("pretrained"):
-        options |= {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072}  # bert-base, whose weights they are
+        options |= {
+            "hidden": 768,
+            "layers": 12,
+            "heads": 12,
+            "intermediate": 3072,
+        }  # bert-base, whose weights they are
     outputs = 1 if setting.loss in ("squared_error", "logistic") else known.classes
     model = canonical({"name": setting.model.name, **options})
     return _sample(model, tuple(known.shape), known.tokens, outputs)
@@ -136,7 +148,9 @@ def _sample(model: str, shape: tuple[int, ...], tokens: bool, outputs: int) -> S
     batch = 2  # not 1: a batch normalisation refuses that
     with torch.device("meta"):
         built = models.build(json.loads(model), shape, outputs)
-        inputs = torch.zeros(batch, *shape, dtype=torch.int64) if tokens else torch.zeros(batch, *shape)
+        inputs = (
+            torch.zeros(batch, *shape, dtype=torch.int64) if tokens else torch.zeros(batch, *shape)
+        )
         numbers = [inputs.numel()]
         for layer in built.modules():
             if not list(layer.children()) and not isinstance(layer, torch.nn.Flatten):

@@ -29,13 +29,19 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
     for name, setting in workload.settings.items():
         try:
             if (own := prepared(workload, name)) is not None:
-                spec = deal.Spec.model_validate(partition.spec(workload, name) | {"seed": setting.seeds[0]})
+                spec = deal.Spec.model_validate(
+                    partition.spec(workload, name) | {"seed": setting.seeds[0]}
+                )
                 columns, assignment = deal.partition(spec, own.tensors)
-                text = deal.true_clusters(assignment, own.metadata, columns, own.tensors.get("client")).get("clusters")
+                text = deal.true_clusters(
+                    assignment, own.metadata, columns, own.tensors.get("client")
+                ).get("clusters")
                 _check_clusters(len(set(json.loads(text or "[0]"))), setting.surrogate)
                 found[name] = [own.metadata["source"], *assignment.changed]
         except FairflError as error:
-            raise FairflError(f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}") from None
+            raise FairflError(
+                f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}"
+            ) from None
     return found
 
 

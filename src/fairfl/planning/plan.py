@@ -41,7 +41,9 @@ class SettingLine:
     setting: str
     paper: str
     data: str
-    data_location: str  # local, download or unavailable: where the raw data are that still have to be prepared
+    data_location: (
+        str  # local, download or unavailable: where the raw data are that still have to be prepared
+    )
     runs: int
     finished: int
     recorded: int
@@ -65,7 +67,9 @@ class SettingLine:
 def setting_lines(planner: Planner, picks: list[Pick]) -> list[SettingLine]:
     """In the order of the workload; settings without runs are left out."""
     claims = targets.checkable_claims(planner.workload)
-    return [_line(planner, setting, picks, claims[setting]) for setting in planner.workload.variants]
+    return [
+        _line(planner, setting, picks, claims[setting]) for setting in planner.workload.variants
+    ]
 
 
 def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> SettingLine:
@@ -74,7 +78,11 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
     done = [run for run in runs if planner.done(f"train/{run.id}")]
     recorded = [run for run in done if _from_record(planner, f"train/{run.id}")]
     missing = {job for run in runs for job in planner.missing(run)}
-    if setting in workload.seconds and workload.has("timing", setting) and not planner.done(f"timing/{setting}"):
+    if (
+        setting in workload.seconds
+        and workload.has("timing", setting)
+        and not planner.done(f"timing/{setting}")
+    ):
         missing.add(f"timing/{setting}")
     first = workload.settings[setting].seeds[0]
     one_seed = {job for run in runs if run.seed == first for job in planner.missing(run)}
@@ -98,8 +106,12 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         memory_mib=round(max((cost.memory_mib for cost in costs.values()), default=0)),
         disk_mib=f"{sum(cost.disk_mib for cost in costs.values()):.3g}",
         numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
-        numbers_done=sum(numbers.of_runs[setting, variant] for variant in {run.variant for run in done}),
-        numbers_without_runs=sum(many for (where, _), many in numbers.of_jobs.items() if where == setting),
+        numbers_done=sum(
+            numbers.of_runs[setting, variant] for variant in {run.variant for run in done}
+        ),
+        numbers_without_runs=sum(
+            many for (where, _), many in numbers.of_jobs.items() if where == setting
+        ),
         claims=claims,
         budget_runs=sum(job.startswith("train/") for pick in own for job in pick.jobs),
         budget_hours=f"{math.fsum(pick.hours for pick in own):.3g}",
@@ -108,7 +120,9 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
 
 
 def _from_record(planner: Planner, name: str) -> bool:
-    return name in planner.rerun.restorations or bool((planner.rerun.record(name) or {}).get("recorded"))
+    return name in planner.rerun.restorations or bool(
+        (planner.rerun.record(name) or {}).get("recorded")
+    )
 
 
 def _hours(costs: Iterable[Cost], on: str) -> str:
@@ -119,26 +133,45 @@ def _mostly(costs: list[Cost]) -> str:
     """How the largest part of the hours is known; unknown if any is."""
     by_kind = dict.fromkeys(("unknown", "measured", "estimated"), 0.0)
     for cost in costs:
-        by_kind[cost.known] += cost.core_hours + cost.gpu_hours if cost.known != "unknown" else math.inf
+        by_kind[cost.known] += (
+            cost.core_hours + cost.gpu_hours if cost.known != "unknown" else math.inf
+        )
     return max(by_kind, key=by_kind.__getitem__) if costs else ""
 
 
 # -- in words ---------------------------------------------------------------------------------------
-def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget: float | None, jobs: int) -> list[str]:
+def summary(
+    planner: Planner, rows: list[SettingLine], picks: list[Pick], budget: float | None, jobs: int
+) -> list[str]:
     """What is done, how long the other `jobs` take, what they tell: a sentence each; the settings that tell most."""
 
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
     told, claims = planner.numbers, targets.checkable_claims(planner.workload)
-    done = total("numbers_done") + sum(many for (_, job), many in told.of_jobs.items() if not job or planner.done(job))
+    done = total("numbers_done") + sum(
+        many for (_, job), many in told.of_jobs.items() if not job or planner.done(job)
+    )
     never = told.unselected.total()
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
-        *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"), jobs)),
+        *(
+            _takes(
+                rows,
+                total("core_hours"),
+                total("gpu_hours"),
+                total("core_hours_one_seed"),
+                total("disk_mib"),
+                jobs,
+            )
+        ),
         f"tells: of {told.published:,} published numbers {done:,.0f} are checked by what is done, "
-        + (f"{planner.inconclusive:,} of them inconclusive without more seeds, " if planner.inconclusive else "")
+        + (
+            f"{planner.inconclusive:,} of them inconclusive without more seeds, "
+            if planner.inconclusive
+            else ""
+        )
         + f"{told.published - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
         + f"; claims that can be checked: {claims['']}"
@@ -160,14 +193,19 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
     return text
 
 
-def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, disk: float, jobs: int) -> list[str]:
+def _takes(
+    rows: list[SettingLine], core: float, gpu: float, one_seed: float, disk: float, jobs: int
+) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
     missing = [row for row in rows if row.estimate_basis]
     if not missing:
         return []
     cores, device = _cores(), reference()["gpu"]
     known = {row.estimate_basis for row in missing}
-    how = {"measured": "measured", "estimated": "estimated from samples, rounds and the operations of the models"}
+    how = {
+        "measured": "measured",
+        "estimated": "estimated from samples, rounds and the operations of the models",
+    }
     beside = (STARTING + JOB * jobs / cores) / 3600
     text = [
         f"takes: about {in_time(core)} on a core, {in_time(core / cores)} on all {cores} here, or {in_time(gpu)} on an "
@@ -231,7 +269,9 @@ def _table(rows: list[SettingLine]) -> list[str]:
 def command(root: Path, config: Config) -> str:
     """What runs what this configuration asks for."""
     usual = usual_config(root).model_dump(mode="json")
-    given = {key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]}
+    given = {
+        key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]
+    }
     return shlex.join(["snakemake", "--cores", "all", *options(given)])
 
 
@@ -241,7 +281,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config")
-    asked = load_workload(args.root, config).config  # a bad configuration is one line, without Snakemake's
+    asked = load_workload(
+        args.root, config
+    ).config  # a bad configuration is one line, without Snakemake's
     budget = asked.budget
     graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
     planner = Planner(graph, args.root)
@@ -256,7 +298,11 @@ def main(argv: list[str] | None = None) -> None:
         print(f"nothing to do at scale {scale}: every result is as today's code makes it; {page}")
         return
     jobs = sum(counts.total() for counts in reasons.values())
-    print("\n".join([*would_run(reasons, scale), "", *summary(planner, rows, picks, budget, jobs), ""]))
+    print(
+        "\n".join(
+            [*would_run(reasons, scale), "", *summary(planner, rows, picks, budget, jobs), ""]
+        )
+    )
     if budget is not None:
         print("the jobs above are those of all runs, not only of those in the budget")
     if own := own_data.dealt(planner.workload):

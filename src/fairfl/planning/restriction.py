@@ -16,10 +16,22 @@ def affordable(workload: Workload, root: Path) -> Workload:
     Asks a process of its own, because a Snakefile cannot be parsed while another one is; it says on stderr what it
     has chosen. Raises FairflError with what it reports.
     """
-    command = [sys.executable, "-P", "-m", "fairfl.planning.budget", "--config", workload.config.model_dump_json()]
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "fairfl.planning.budget",
+        "--config",
+        workload.config.model_dump_json(),
+    ]
+    path = os.pathsep.join(
+        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    )
     done = subprocess.run(
-        [*command, "--root", str(root)], text=True, capture_output=True, env=os.environ | {"PYTHONPATH": path}
+        [*command, "--root", str(root)],
+        text=True,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": path},
     )
     if done.returncode:
         raise FairflError((done.stderr.strip() or done.stdout.strip()).rpartition("error: ")[2])

@@ -23,7 +23,9 @@ class Numbers:
     """Numbers that a run would check: each that counts (fairfl.judgement.measurements) once, wherever it is printed."""
 
     of_runs: Counter[Place]  # those that runs of a variant measure
-    of_jobs: Counter[tuple[str, str]]  # those of a setting that another job counts or chooses; '': that it says itself
+    of_jobs: Counter[
+        tuple[str, str]
+    ]  # those of a setting that another job counts or chooses; '': that it says itself
     unselected: Counter[str]  # those that no run of this configuration measures
 
     @property
@@ -40,7 +42,10 @@ def numbers(workload: Workload, root: Path) -> Numbers:
     for setting, variant, metric, _ in measurements(lines, readings | own):
         if origin(metric) != "tidy":
             seed = workload.settings[setting].seeds[0]
-            jobs = {"statistics": f"partition/{setting}/seed{seed}", "tuned": f"tune/{setting}/{variant.algorithm}"}
+            jobs = {
+                "statistics": f"partition/{setting}/seed{seed}",
+                "tuned": f"tune/{setting}/{variant.algorithm}",
+            }
             found.of_jobs[setting, jobs.get(origin(metric), "")] += 1
         elif (running := _running(workload, setting, variant)) is not None:
             found.of_runs[setting, running] += 1
@@ -75,7 +80,11 @@ def checkable_claims(workload: Workload, ran: Collection[Place] | None = None) -
     """Claims that could be checked if one seed of these variants had run (None: of all), by each setting they speak of;
     under "" those of papers and under "own" those of experiments of one's own, each once."""
     if ran is None:
-        ran = {(setting, variant) for setting, variants in workload.variants.items() for variant in variants}
+        ran = {
+            (setting, variant)
+            for setting, variants in workload.variants.items()
+            for variant in variants
+        }
     cells = _Ran(ran=frozenset((setting, variant.untuned) for setting, variant in ran))
     found: Counter[str] = Counter()
     for name, (paper, _, artifact) in workload.artifacts.items():

@@ -27,7 +27,9 @@ def joined(tables: dict[str, "pa.Table"]) -> "pa.Table":
     for key, table in sorted(tables.items()):
         keys = pa.DictionaryArray.from_arrays(pa.repeat(0, len(table)).cast(pa.int32()), [key])
         parts.append(table.replace_schema_metadata().add_column(0, KEY, keys))
-    return pa.concat_tables(parts, promote_options="permissive").unify_dictionaries().combine_chunks()
+    return (
+        pa.concat_tables(parts, promote_options="permissive").unify_dictionaries().combine_chunks()
+    )
 
 
 def ordered(table: "pa.Table", parts: Sequence[str]) -> "pa.Table":
@@ -45,7 +47,11 @@ def separated(table: "pa.Table") -> dict[str, "pa.Table"]:
     column = table[KEY].combine_chunks()
     keys, codes = column.dictionary.to_pylist(), column.indices.to_numpy()
     parts = {}
-    starts = [0, *((codes[1:] != codes[:-1]).nonzero()[0] + 1).tolist(), len(codes)] if len(codes) else [0]
+    starts = (
+        [0, *((codes[1:] != codes[:-1]).nonzero()[0] + 1).tolist(), len(codes)]
+        if len(codes)
+        else [0]
+    )
     for first, last in zip(starts[:-1], starts[1:], strict=True):
         part = table.slice(first, last - first).drop_columns([KEY])
         absent = [name for name in part.column_names if part[name].null_count == len(part)]

@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = Path("results/recorded")
-SCALE = "full"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
+SCALE = (
+    "full"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
+)
 METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet
-INLINE, LARGEST = 2**12, 2**20  # bytes of files that jobs.json holds, and that the record takes at all
+INLINE, LARGEST = (
+    2**12,
+    2**20,
+)  # bytes of files that jobs.json holds, and that the record takes at all
 
 
 class Origin(ResultFile):
@@ -43,9 +48,15 @@ class Entry(ResultFile):
     """One job as it was computed once."""
 
     spec: dict[str, Any] = Field(description="what it computed from, without code")
-    code: str = Field(description="fingerprint of the hashes of its modules, which stand in `code` of the file")
-    inputs: dict[str, str] = Field(description="jobs that it read, with the fingerprint of what these computed from")
-    results: dict[str, dict[str, Any]] = Field(description="JSON files that it left, without spec and code")
+    code: str = Field(
+        description="fingerprint of the hashes of its modules, which stand in `code` of the file"
+    )
+    inputs: dict[str, str] = Field(
+        description="jobs that it read, with the fingerprint of what these computed from"
+    )
+    results: dict[str, dict[str, Any]] = Field(
+        description="JSON files that it left, without spec and code"
+    )
     inline: dict[str, str] = Field(description="other files of few bytes, in base64")
     outputs: dict[str, str] = Field(description="hash of each file that is not in here")
     origin: Origin
@@ -59,8 +70,13 @@ class Entry(ResultFile):
     @property
     def arithmetic(self) -> dict[str, str]:
         """That of the job (fairfl.runtime.arithmetic); of older entries torch alone is known."""
-        said = next((result["arithmetic"] for result in self.results.values() if "arithmetic" in result), None)
-        return said or {part: value for part, value in self.origin.versions.items() if part == "torch"}
+        said = next(
+            (result["arithmetic"] for result in self.results.values() if "arithmetic" in result),
+            None,
+        )
+        return said or {
+            part: value for part, value in self.origin.versions.items() if part == "torch"
+        }
 
     def key(self, job: str) -> str:
         """Name of its lines in curves.parquet and of its files."""
@@ -118,7 +134,9 @@ class Record:
                 raise self._damaged(self.path, f"{name}: its code {entry.code} is missing")
 
     def _damaged(self, path: Path, why: str) -> FairflError:
-        return FairflError(f"{path}: {why}; stored results are damaged: `git checkout -- {path}` brings it back")
+        return FairflError(
+            f"{path}: {why}; stored results are damaged: `git checkout -- {path}` brings it back"
+        )
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
         for name, entries in self.jobs.items():
@@ -165,10 +183,19 @@ class Record:
         """Hold all that is recorded against its hashes."""
         for name, entry in self.entries():
             for path in entry.outputs:
-                self.metrics(name, entry) if path.endswith(METRICS) else self.file(name, entry, path)
+                self.metrics(name, entry) if path.endswith(METRICS) else self.file(
+                    name, entry, path
+                )
 
     # -- writing ------------------------------------------------------------------------------
-    def add(self, job: str, entry: Entry, code: dict[str, str], files: dict[str, bytes], table: Any = None) -> None:
+    def add(
+        self,
+        job: str,
+        entry: Entry,
+        code: dict[str, str],
+        files: dict[str, bytes],
+        table: Any = None,
+    ) -> None:
         """Take a job in; `save` writes it. Its small files are written at once."""
         self.code[entry.code], self.changed = code, True
         self.jobs.setdefault(job, []).append(entry)
@@ -186,7 +213,10 @@ class Record:
         file = {
             "setting": self.setting,
             "code": self.code,
-            "jobs": {name: [entry.model_dump(mode="json") for entry in self.jobs[name]] for name in sorted(self.jobs)},
+            "jobs": {
+                name: [entry.model_dump(mode="json") for entry in self.jobs[name]]
+                for name in sorted(self.jobs)
+            },
         }
         atomic.write_text(self.path, _lines(file))
         apart = {
@@ -212,7 +242,13 @@ def setting_of(job: str) -> str:
 def settings(folder: Path = FOLDER) -> list[str]:
     """Settings that have a record, or should have one by the list of its files."""
     listed = (Path(path) for path in sums.listed(folder))
-    return sorted({path.parent.name for path in [*folder.glob("*/jobs.json"), *listed] if path.name == "jobs.json"})
+    return sorted(
+        {
+            path.parent.name
+            for path in [*folder.glob("*/jobs.json"), *listed]
+            if path.name == "jobs.json"
+        }
+    )
 
 
 def _write(path: Path, table: "pa.Table") -> None:
@@ -221,7 +257,9 @@ def _write(path: Path, table: "pa.Table") -> None:
 
     # Losses differ in every bit, accuracies are few fractions.
     losses = [
-        field.name for field in table.schema if field.name.startswith("loss") and pa.types.is_floating(field.type)
+        field.name
+        for field in table.schema
+        if field.name.startswith("loss") and pa.types.is_floating(field.type)
     ]
     others = [name for name in table.column_names if name not in losses]
     with atomic.replacing(path) as temporary:
@@ -235,9 +273,17 @@ def _lines(file: dict[str, Any]) -> str:
     """JSON with a line for each entry, so that git shows what came and went."""
     buffer = io.StringIO()
     buffer.write(f'{{"setting":{canonical(file["setting"])},\n"code":{{\n')
-    buffer.write(",\n".join(f"{canonical(key)}:{canonical(value)}" for key, value in sorted(file["code"].items())))
+    buffer.write(
+        ",\n".join(
+            f"{canonical(key)}:{canonical(value)}" for key, value in sorted(file["code"].items())
+        )
+    )
     buffer.write('\n},\n"jobs":{\n')
     jobs: Callable[[Any], str] = lambda entries: ",\n ".join(map(canonical, entries))  # noqa: E731
-    buffer.write(",\n".join(f"{canonical(name)}:[\n {jobs(entries)}]" for name, entries in file["jobs"].items()))
+    buffer.write(
+        ",\n".join(
+            f"{canonical(name)}:[\n {jobs(entries)}]" for name, entries in file["jobs"].items()
+        )
+    )
     buffer.write("\n}}\n")
     return buffer.getvalue()

@@ -26,7 +26,11 @@ def listed(folder: Path) -> dict[str, str]:
 def present(folder: Path) -> list[str]:
     """Paths of all files below `folder` but the list, hidden ones and those of hidden folders."""
     files = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
-    return [str(path) for path in files if str(path) != LIST and not any(part[0] == "." for part in path.parts)]
+    return [
+        str(path)
+        for path in files
+        if str(path) != LIST and not any(part[0] == "." for part in path.parts)
+    ]
 
 
 def note(folder: Path, paths: Iterable[Path], below: Iterable[str]) -> None:
@@ -56,7 +60,11 @@ def faults(folder: Path) -> Iterator[tuple[str, str, str]]:
     """(damaged or foreign, path, what) of every file of the record that is not as the list says."""
     known, there = listed(folder), present(folder)
     if there and not known:
-        yield "damaged", LIST, f"{folder / LIST}: is missing: `git checkout -- {folder / LIST}` brings it back"
+        yield (
+            "damaged",
+            LIST,
+            f"{folder / LIST}: is missing: `git checkout -- {folder / LIST}` brings it back",
+        )
     for path in sorted({*known, *there} if known else ()):
         try:
             check(folder, path)

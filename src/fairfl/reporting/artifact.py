@@ -21,13 +21,19 @@ class ArtifactSpec(Facts, JobSpec):
     artifact: SelectedArtifact
     metrics: dict[str, Metric]
     algorithms: dict[str, str] = Field(description="algorithm -> title")
-    reconstructed: list[str] = Field(default_factory=list, description="algorithms without formulas in the paper")
-    used: list[UsedValue] = Field(default_factory=list, description="hyper-parameters, for a table of them")
+    reconstructed: list[str] = Field(
+        default_factory=list, description="algorithms without formulas in the paper"
+    )
+    used: list[UsedValue] = Field(
+        default_factory=list, description="hyper-parameters, for a table of them"
+    )
     footnote: bool = Field(True, description="a figure says below its panels what it was made from")
     files: dict[str, dict[str, str]] = Field(
         description="kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed"
     )
-    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+    reported: dict[str, str] = Field(
+        default_factory=dict, description="content of the papers' numbers, by path"
+    )
 
     @property
     def name(self) -> str:
@@ -45,7 +51,8 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
         paper=paper,
         id=key,
         artifact=artifact.model_copy(
-            update={"claims": [], "assumed": {}, "notes": []} | ({"caption": ""} if artifact.plot else {})
+            update={"claims": [], "assumed": {}, "notes": []}
+            | ({"caption": ""} if artifact.plot else {})
         ),
         metrics={metric: source.metrics[metric] for metric in artifact.columns},
         algorithms={algorithm: source.algorithms[algorithm].title for algorithm in algorithms},

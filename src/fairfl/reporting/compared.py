@@ -25,7 +25,11 @@ class Compared:
         self.known: dict[Row, set[str]] = {}  # how the hyper-parameters of a row are known
         for line in lines:
             variant = line.variant
-            own = (row for row in self.own if row.variant == variant and row.setting in (None, line.setting))
+            own = (
+                row
+                for row in self.own
+                if row.variant == variant and row.setting in (None, line.setting)
+            )
             # Numbers that the paper prints for other variants have rows of their own.
             row = next(own, None) or Row(variant, titles.get(line.algorithm, line.algorithm))
             self.placed[line.setting, row, line.metric] = line
@@ -41,19 +45,27 @@ class Compared:
         more = [
             place
             for place in self.placed
-            if table and (not {place[2], family(place[2])} & {*columns} or (self.own and place[1] not in self.own))
+            if table
+            and (
+                not {place[2], family(place[2])} & {*columns}
+                or (self.own and place[1] not in self.own)
+            )
         ]
         grids = grids_of(self.artifact, rows, [place for place in self.placed if place not in more])
         plain = self.artifact.model_copy(update={"layout": Layout()})
         return grids + (grids_of(plain, rows, more) if more else [])
 
 
-def cell_view(line: ComparisonLine, digits: int, endless_here: str, endless_there: str) -> dict[str, Any]:
+def cell_view(
+    line: ComparisonLine, digits: int, endless_here: str, endless_there: str
+) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
     unit, ran = line.unit, line.seeds > 0
     theirs_diverged = line.reported_note.startswith(DIVERGED) and line.verdict != "not reported"
     spreads = (line.ours_std if line.seeds > 1 else None, line.reported_spread)
-    ours_std, reported_std = ("" if spread is None else printed_spread(spread, unit, digits) for spread in spreads)
+    ours_std, reported_std = (
+        "" if spread is None else printed_spread(spread, unit, digits) for spread in spreads
+    )
     return {
         "ours": printed_cell(line.ours, unit, digits, endless=endless_here, missing=DIVERGED * ran),
         "ours_std": ours_std,

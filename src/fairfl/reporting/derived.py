@@ -50,20 +50,28 @@ OWN = FOLDER / "own"  # tables and figures of experiments of one's own, as CSV
 
 def filled(text: str, names: Mapping[str, Any], file: str) -> str:
     """A page with each block made anew. Raises FairflError if a comment has no end, or names what there is not."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
 
     def made(block: re.Match[str]) -> str:
         try:
-            made = re.sub(" +$", "", environment.from_string(block[1]).render(names).strip("\n"), flags=re.M)
+            made = re.sub(
+                " +$", "", environment.from_string(block[1]).render(names).strip("\n"), flags=re.M
+            )
         except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             line = text[: block.start()].count("\n") + 1
-            raise FairflError(f"{file}: line {line}: the derived text cannot be made: {error}") from error
+            raise FairflError(
+                f"{file}: line {line}: the derived text cannot be made: {error}"
+            ) from error
         return f"{BEGIN}\n{block[1]}\n-->\n{made}\n{END}"
 
     result, blocks = _BLOCK.subn(made, text)
     marks = re.findall(rf"^{BEGIN}$", text, re.M), re.findall(rf"^{END}$", text, re.M)
     if any(len(each) != blocks for each in marks):
-        raise FairflError(f"{file}: each {BEGIN!r} needs a line '-->' and, below what is made, {END!r}")
+        raise FairflError(
+            f"{file}: each {BEGIN!r} needs a line '-->' and, below what is made, {END!r}"
+        )
     return result
 
 
@@ -87,7 +95,9 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
         return lines
 
     said = RecordQueries(root, reproduction)
-    names = {name: getattr(said, name) for name in vars(RecordQueries) if name[0] != "_"} | {"drawn": drawn}
+    names = {name: getattr(said, name) for name in vars(RecordQueries) if name[0] != "_"} | {
+        "drawn": drawn
+    }
     return names | {
         path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((root / MEASURED).glob("*.json"))
@@ -122,11 +132,22 @@ class RecordQueries:
             lines = self._lines(name)
             alone, found = count(map(by_tolerance_alone, lines)), count(lines)
             if found.checked:
-                before = [alone.agree, alone.close, alone.differ, share(alone).partition(" (")[0]]  # the strict rule
+                before = [
+                    alone.agree,
+                    alone.close,
+                    alone.differ,
+                    share(alone).partition(" (")[0],
+                ]  # the strict rule
                 after = [found.agree, found.close, found.differ, found.inconclusive, share(found)]
                 rows.append([paper.called, *map(str, [*before, *after])])
         words = ["agree", "close", "differ", "agree or close"]
-        header = ["paper", *(f"{word}, by tolerance alone" for word in words), *words[:3], "inconclusive", words[3]]
+        header = [
+            "paper",
+            *(f"{word}, by tolerance alone" for word in words),
+            *words[:3],
+            "inconclusive",
+            words[3],
+        ]
         return markdown_table(header, rows).strip()
 
     def repeated(self) -> str:
@@ -143,18 +164,27 @@ class RecordQueries:
     def beyond(self) -> int:
         """How many inconclusive numbers lie beyond their tolerance."""
         places = measurements(self._lines()).values()
-        return sum(one.verdict == INCONCLUSIVE and by_tolerance_alone(one).verdict != "agrees" for one, *_ in places)
+        return sum(
+            one.verdict == INCONCLUSIVE and by_tolerance_alone(one).verdict != "agrees"
+            for one, *_ in places
+        )
 
     def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
         """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1')."""
         paper, artifact = self._all.artifacts[name]
-        described, titles = self._all.papers[paper], {row.variant: row.title for row in artifact.rows}
+        described, titles = (
+            self._all.papers[paper],
+            {row.variant: row.title for row in artifact.rows},
+        )
         body = []
         for row in rows:
             variant = Variant.from_selector(row)
-            title = titles.get(variant) or variant.label(described.algorithms[variant.algorithm].title)
+            title = titles.get(variant) or variant.label(
+                described.algorithms[variant.algorithm].title
+            )
             cells = [
-                f"{self.number(name, row, metric)} ({self.number(name, row, metric, 'reported')})" for metric in metrics
+                f"{self.number(name, row, metric)} ({self.number(name, row, metric, 'reported')})"
+                for metric in metrics
             ]
             body.append([readable(title), *cells])
         header = [readable(described.metrics[metric].name) for metric in metrics]
@@ -185,7 +215,11 @@ class RecordQueries:
         """'27 November 2026, commit 1a2b3c4' of the newest entry of the record."""
         folder = self._root / FOLDER
         newest = max(
-            (entry.origin for name in settings(folder) for _, entry in Recorded(name, folder).entries()),
+            (
+                entry.origin
+                for name in settings(folder)
+                for _, entry in Recorded(name, folder).entries()
+            ),
             key=lambda origin: (origin.date, origin.commit),
             default=None,
         )
@@ -204,5 +238,9 @@ class RecordQueries:
         for name in names or self._all.papers:
             if name not in self._all.papers and name not in self._all.artifacts:
                 raise LookupError(f"no paper or artifact {name!r}")
-            lines += self._all.counted(name)[0] if name in self._all.papers else self._all.numbers.get(name, [])
+            lines += (
+                self._all.counted(name)[0]
+                if name in self._all.papers
+                else self._all.numbers.get(name, [])
+            )
         return lines

@@ -31,7 +31,9 @@ _DATA = {
 def data_name(label: str) -> str:
     """'digits (stand-in for EMNIST)' from the label 'digits (stand-in for emnist)' of data."""
     return re.sub(
-        r"\w+(?=$| \(stand-in)|(?<=stand-in for )\w+", lambda m: _DATA.get(m[0], m[0].replace("_", " ")), label
+        r"\w+(?=$| \(stand-in)|(?<=stand-in for )\w+",
+        lambda m: _DATA.get(m[0], m[0].replace("_", " ")),
+        label,
     )
 
 
@@ -42,10 +44,15 @@ class SettingFacts(Strict):
     rounds: int = Field(gt=0)
     seeds: int = Field(gt=0, description="number of seeds")
     changed: list[str] = Field(description="what the scale changed: 'rounds: 100 -> 10'")
-    tuned: Literal["rates", "all"] | None = Field(None, description="what runs take from the tuning here")
-    calibrated: str | None = Field(None, description="the facts that calibration chose: 'd = 100'; null: none searched")
+    tuned: Literal["rates", "all"] | None = Field(
+        None, description="what runs take from the tuning here"
+    )
+    calibrated: str | None = Field(
+        None, description="the facts that calibration chose: 'd = 100'; null: none searched"
+    )
     configured: dict[str, float | None] = Field(
-        default_factory=dict, description="what the setting says about itself, by metric id; null: without limit"
+        default_factory=dict,
+        description="what the setting says about itself, by metric id; null: without limit",
     )
     unprinted: str = Field("", description="which of its values the paper does not print")
     levels: dict[str, str] = Field(default_factory=dict, description="factor -> its level here")
@@ -66,13 +73,17 @@ class Facts(Strict):
     """What the numbers of an artifact were made from."""
 
     scale: str
-    telling: str = Field("", description="mark in the title line of what tells nothing at this scale")
+    telling: str = Field(
+        "", description="mark in the title line of what tells nothing at this scale"
+    )
     settings: dict[str, SettingFacts]
 
     @property
     def stand_in(self) -> str:
         """Each once: 'digits for EMNIST, digits for MNIST'; '' if all data are the paper's."""
-        return ", ".join(dict.fromkeys(filter(None, (setting.stand_in for setting in self.settings.values()))))
+        return ", ".join(
+            dict.fromkeys(filter(None, (setting.stand_in for setting in self.settings.values())))
+        )
 
     def sentences(
         self,
@@ -88,7 +99,12 @@ class Facts(Strict):
         `drawn`: the seeds of a setting that are shown, '' if those that the scale has. Without `runs` there are no
         rounds, and of data and partition the first seed's are shown.
         """
-        facts: dict[str, list[tuple[str, str]]] = {"data": [], "tuned": [], "calibrated": [], "changed": []}
+        facts: dict[str, list[tuple[str, str]]] = {
+            "data": [],
+            "tuned": [],
+            "calibrated": [],
+            "changed": [],
+        }
         timed = origins(columns) == ("timed",)  # not along a whole run
         for key, setting in self.settings.items():
             length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"
@@ -97,10 +113,13 @@ class Facts(Strict):
             too = " and hyper-parameters" if setting.tuned == "all" else ""
             fitted = f"Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
             texts = {
-                "data": f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length),
-                "tuned": f"Learning rates, batch sizes{too}: what tuning chose here" * bool(setting.tuned),
+                "data": f"Data: {data if replaced else data.partition(' (stand-in')[0]}"
+                + ("" if timed else length),
+                "tuned": f"Learning rates, batch sizes{too}: what tuning chose here"
+                * bool(setting.tuned),
                 "calibrated": fitted * bool(setting.calibrated),
-                "changed": f"Changed by the scale: {setting.changes}" * bool(changes and setting.changed),
+                "changed": f"Changed by the scale: {setting.changes}"
+                * bool(changes and setting.changed),
             }
             for kind, text in texts.items():
                 facts[kind].append((names.get(key, key), text))
@@ -124,12 +143,16 @@ def facts_of(workload: Workload, name: str) -> Facts:
             changed=changed_by_scale(workload, setting, *also),
             tuned=tuning.applies if tuning and (workload.config.tuned or tuning.always) else None,
             calibrated=here.unstated.fitted if here.unstated else None,
-            configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
+            configured={
+                metric: value if math.isfinite(value) else None for metric, value in values.items()
+            },
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
             levels=here.levels,
         )
     scale = workload.scale
     reason = scale.uninformative.get(name)
     return Facts(
-        scale=scale.scale, telling=f"[{scale.scale}: tells nothing {reason}]" if reason else "", settings=settings
+        scale=scale.scale,
+        telling=f"[{scale.scale}: tells nothing {reason}]" if reason else "",
+        settings=settings,
     )

@@ -24,7 +24,10 @@ from fairfl.runtime.validation import check, nearest
 
 PLOTS = "reporting/plots"
 # No date, no version: the same figure is the same file.
-_METADATA = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "png": {"Software": None}}
+_METADATA = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
 
 
 def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
@@ -47,7 +50,9 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         except NoRunsError as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
-        printed = sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []
+        printed = (
+            sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []
+        )
         margins.lay_out(figure, margins.footer(figure, printed, head, f"{spec.id}.csv"))
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame, note)
@@ -60,7 +65,11 @@ def _readable(spec: ArtifactSpec) -> ArtifactSpec:
 
 def _with_dollars(value: Any) -> Any:
     if isinstance(value, str):
-        return formulas.apply(value, formulas.literal, str, style.is_formula) if "$" in value else value
+        return (
+            formulas.apply(value, formulas.literal, str, style.is_formula)
+            if "$" in value
+            else value
+        )
     if isinstance(value, dict):
         return {key: _with_dollars(inner) for key, inner in value.items()}
     return [_with_dollars(inner) for inner in value] if isinstance(value, list) else value
@@ -109,7 +118,9 @@ def _recovered(inputs: Inputs) -> list[str]:
         if word != "paper"
     ]
     reconstructed = ", ".join(inputs.spec.algorithms[name] for name in inputs.spec.reconstructed)
-    return sentences + [f"Reconstructed without its formulas: {reconstructed}."] * bool(reconstructed)
+    return sentences + [f"Reconstructed without its formulas: {reconstructed}."] * bool(
+        reconstructed
+    )
 
 
 def csv(spec: ArtifactSpec, frame: pd.DataFrame, note: Sequence[str] = ()) -> str:
@@ -117,7 +128,9 @@ def csv(spec: ArtifactSpec, frame: pd.DataFrame, note: Sequence[str] = ()) -> st
     frame = frame.copy()
     frame.insert(0, "artifact", spec.name)
     if "setting" in frame:
-        frame["data"] = frame["setting"].map({key: facts.data for key, facts in spec.settings.items()})
+        frame["data"] = frame["setting"].map(
+            {key: facts.data for key, facts in spec.settings.items()}
+        )
     head = "".join(f"{tables.REMARK}{' '.join(sentence.split())}\n" for sentence in note)
     return head + frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
 

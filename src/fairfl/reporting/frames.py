@@ -30,7 +30,8 @@ def panelled(
     """
     across = min(across, len(titles))
     figure = style.canvas(
-        style.PAGE if wide or across > 1 else style.COLUMN, heights[0] + heights[1] * -(-len(titles) // across)
+        style.PAGE if wide or across > 1 else style.COLUMN,
+        heights[0] + heights[1] * -(-len(titles) // across),
     )
     panels = style.panels(figure, len(titles), across, **shared)
     drawn = []
@@ -72,19 +73,29 @@ def metric_grid(
             axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
         return draw_one(axes, key, metric)
 
-    titled = {(key, metric): titles[key] if turned or metric == metrics[0] else "" for key, metric in cells}
+    titled = {
+        (key, metric): titles[key] if turned or metric == metrics[0] else ""
+        for key, metric in cells
+    }
     shown = titled if len(titles) > 1 else dict.fromkeys(cells, "")
     across = len(metrics) if turned else len(titles)
     return panelled(shown, draw, heights, across, (x_label, ""), wide, **shared)
 
 
 def say_hidden(
-    inputs: Inputs, axes: Axes, lines: Mapping[str, tuple[Any, Any]], setting: str | None, metric: str = ""
+    inputs: Inputs,
+    axes: Axes,
+    lines: Mapping[str, tuple[Any, Any]],
+    setting: str | None,
+    metric: str = "",
 ) -> None:
     """Remark upon lines or marks of a panel, by name, that nobody sees apart; `setting` if others have other panels."""
     where = [inputs.names[setting]] if setting and len(inputs.names) > 1 else []
     where += [inputs.axis(metric)] if metric and len(inputs.spec.metrics) > 1 else []
-    hidden = [f"{names} in {', '.join(where)}".removesuffix(" in ") for names in style.over_one_another(axes, lines)]
+    hidden = [
+        f"{names} in {', '.join(where)}".removesuffix(" in ")
+        for names in style.over_one_another(axes, lines)
+    ]
     inputs.remark("Drawn over one another", hidden)
 
 

@@ -64,7 +64,9 @@ def key_of(place: Place, axis: Axis) -> str:
     return {"setting": setting, "row": row.label, "metric": metric}[axis]
 
 
-def grids_of(artifact: SelectedArtifact, rows: Sequence[Row], places: Sequence[Place]) -> list[Grid]:
+def grids_of(
+    artifact: SelectedArtifact, rows: Sequence[Row], places: Sequence[Place]
+) -> list[Grid]:
     """The numbers in the artifact's layout, a grid for each of its blocks; settings, `rows` and metrics in their order.
 
     Raises FairflError if two numbers fall into one cell.
@@ -84,7 +86,11 @@ def _shown(axes: list[Axis], places: Iterable[Place]) -> list[Axis]:
 
 
 def _grid(
-    artifact: SelectedArtifact, rows: Sequence[Row], places: list[Place], down: list[Axis], across: list[Axis]
+    artifact: SelectedArtifact,
+    rows: Sequence[Row],
+    places: list[Place],
+    down: list[Axis],
+    across: list[Axis],
 ) -> Grid:
     behind = {theirs: first for first, theirs in artifact.layout.brackets.items()}
     fronts = [place for place in places if place[2] not in behind]
@@ -98,7 +104,10 @@ def _grid(
 
     def ordered(axes: list[Axis]) -> dict[tuple[str, ...], tuple[Head, ...]]:
         """Keys along a side, and their heads: those of the first axis in their order, within each those of the next."""
-        found = {keys: _heads(keys, axes, fronts, rows) for keys in {_along(place, axes) for place in fronts} or {()}}
+        found = {
+            keys: _heads(keys, axes, fronts, rows)
+            for keys in {_along(place, axes) for place in fronts} or {()}
+        }
         return dict(sorted(found.items(), key=lambda item: [*map(place_of, item[1])]))
 
     cells: dict[tuple[tuple[str, ...], tuple[str, ...], bool], Place] = {}
@@ -118,7 +127,11 @@ def _grid(
     lines, columns = ordered(down), ordered(across)
     keys = list(lines)
     ruled = {_along(place, down) for place in fronts if place[1].ruled and "row" in down}
-    rules = {n for n, line in enumerate(keys) if line in ruled or (n and len(down) > 1 and line[0] != keys[n - 1][0])}
+    rules = {
+        n
+        for n, line in enumerate(keys)
+        if line in ruled or (n and len(down) > 1 and line[0] != keys[n - 1][0])
+    }
     places_of = [[content(line, column) for column in columns] for line in lines]
     return Grid(down, [*columns.values()], [*lines.values()], places_of, rules)
 
@@ -127,7 +140,9 @@ def _along(place: Place, axes: list[Axis]) -> tuple[str, ...]:
     return tuple(key_of(place, axis) for axis in axes)
 
 
-def _heads(keys: tuple[str, ...], axes: list[Axis], places: list[Place], rows: Sequence[Row]) -> tuple[Head, ...]:
+def _heads(
+    keys: tuple[str, ...], axes: list[Axis], places: list[Place], rows: Sequence[Row]
+) -> tuple[Head, ...]:
     """The heads of a line or column; each knows the rows of the numbers that lie in it and in the heads before it."""
     heads = []
     for n, (axis, key) in enumerate(zip(axes, keys, strict=True), 1):

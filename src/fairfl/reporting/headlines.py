@@ -33,7 +33,11 @@ def word_for(found: Count) -> str:
 def share(found: Count) -> str:
     """'62 %' of what was checked agrees or is close, '62 % (46 %, strict rule)' where wider tolerances make a
     difference."""
-    return _share(found.conclusive - found.differ, found.strict, found.conclusive) if found.conclusive else "–"
+    return (
+        _share(found.conclusive - found.differ, found.strict, found.conclusive)
+        if found.conclusive
+        else "–"
+    )
 
 
 def _share(many: int, strict: int, of: int) -> str:
@@ -54,7 +58,9 @@ class PaperLine:
     key: str
     called: str
     found: Count  # of its published numbers
-    main: str  # its main result; then from the baseline to the method, as published and as reproduced
+    main: (
+        str  # its main result; then from the baseline to the method, as published and as reproduced
+    )
     published: str
     reproduced: str
     claims: str
@@ -81,7 +87,15 @@ class PaperLine:
         part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
         checked = f"{found.checked:,} of {found.published:,}{part}"
         counts = [checked, self.agreeing, f"{found.inconclusive:,}", f"{found.one_seed:,}"]
-        return [self.called, self.verdict, *counts, self.main, self.published, self.reproduced, self.claims]
+        return [
+            self.called,
+            self.verdict,
+            *counts,
+            self.main,
+            self.published,
+            self.reproduced,
+            self.claims,
+        ]
 
 
 def lines_of(
@@ -97,8 +111,12 @@ def lines_of(
         if paper.headline:
             said = sentence(paper, paper.headline)
             both = changes(paper.headline, mine)
-            ours, theirs = (written(both[side], paper, paper.headline) for side in ("ours", "reported"))
-            ours += f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
+            ours, theirs = (
+                written(both[side], paper, paper.headline) for side in ("ours", "reported")
+            )
+            ours += (
+                f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
+            )
         decided = claims_text(count_claims(claim for claim in claims if claim.artifact in own))
         lines.append(PaperLine(name, paper.called, count(mine), said, theirs, ours, decided))
     return lines
@@ -108,7 +126,9 @@ def with_itself(found: SelfConsistency) -> str:
     """How far a paper agrees with itself: in rows equal in effect, in numbers printed more than once."""
     text = f"{found.differ:,} of {found.reprints:,} reprints have other values, {found.near:,} of them near"
     if not found.differ:
-        text = f"{found.reprints:,} reprints are equal" if found.reprints else "prints nothing twice"
+        text = (
+            f"{found.reprints:,} reprints are equal" if found.reprints else "prints nothing twice"
+        )
     if not found.alike:
         return text
     shown = _share(found.alike_near, found.alike_strict, found.alike)
@@ -124,10 +144,15 @@ def _named(paper: Paper, metric: str) -> tuple[str, str, int]:
 
 def sentence(paper: Paper, headline: Headline) -> str:
     """'FedFV (α = 0.667) against FedAvg, Fashion-MNIST: Std. in percent'."""
-    method, baseline = (readable(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline))
+    method, baseline = (
+        readable(paper.algorithms[row.algorithm].title)
+        for row in (headline.method, headline.baseline)
+    )
     name, unit, _ = _named(paper, headline.fairness)
     data = data_name(paper.settings[headline.setting].data.label)
-    return f"{method} against {baseline}, {data}: {name}" + (f" in {unit_words(unit)}" if unit_words(unit) else "")
+    return f"{method} against {baseline}, {data}: {name}" + (
+        f" in {unit_words(unit)}" if unit_words(unit) else ""
+    )
 
 
 def written(change: Change, paper: Paper, headline: Headline) -> str:

@@ -67,11 +67,17 @@ class Row:
 
     def names(self, setting: str) -> dict[str, Any]:
         """The columns of CSVs that say which numbers these are: those of this row in a setting."""
-        return {"setting": setting, "algorithm": self.algorithm, "hyperparameters": self.hyperparameters}
+        return {
+            "setting": setting,
+            "algorithm": self.algorithm,
+            "hyperparameters": self.hyperparameters,
+        }
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The lines of a rounds frame that belong to this row."""
-        rows = (frame["algorithm"] == self.algorithm) & (frame["hyperparameters"] == self.hyperparameters)
+        rows = (frame["algorithm"] == self.algorithm) & (
+            frame["hyperparameters"] == self.hyperparameters
+        )
         return frame[rows if self.setting is None else rows & (frame["setting"] == self.setting)]
 
 
@@ -135,9 +141,15 @@ class Inputs:
     @cached_property
     def results(self) -> Results:
         spec = self.spec
-        files = {**spec.files, "reported": {f"{spec.paper}_{k}": f for k, f in spec.files.get("reported", {}).items()}}
+        files = {
+            **spec.files,
+            "reported": {f"{spec.paper}_{k}": f for k, f in spec.files.get("reported", {}).items()},
+        }
         values = {
-            setting: {metric: math.inf if value is None else value for metric, value in facts.configured.items()}
+            setting: {
+                metric: math.inf if value is None else value
+                for metric, value in facts.configured.items()
+            }
             for setting, facts in spec.settings.items()
         }
         return Results(files, lambda _: spec.metrics, values)
@@ -149,11 +161,20 @@ class Inputs:
         for source in condensed(self.results.sources):
             text = literal(re.sub(r"- -(?=\d)", "+ ", source))
             self.say(f"{SOURCES[0]}: {text}.")
-        changed = [(self.names.get(name, name), f"Partition: {text}") for name, text in self.results.partitions]
+        changed = [
+            (self.names.get(name, name), f"Partition: {text}")
+            for name, text in self.results.partitions
+        ]
         for sentence in grouped(changed, len(self.settings)):
             self.say(sentence)
-        shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
-        self.remark(SOURCES[1], filter(None, [describe_numerics(self.results.arithmetic_of(shown))]))
+        shown = {
+            (name, row.algorithm, row.hyperparameters)
+            for name in self.settings
+            for row in self.rows_in(name)
+        }
+        self.remark(
+            SOURCES[1], filter(None, [describe_numerics(self.results.arithmetic_of(shown))])
+        )
         return cells
 
     @cached_property
@@ -185,7 +206,9 @@ class Inputs:
 
     def reported_curve(self, setting: str, row: Row, metric: str) -> Curve:
         """The points of the paper's curve of a metric along training, likewise; none if it is not known."""
-        return self._reported.curve(setting, row.variant, metric) if self._comparable(setting) else ()
+        return (
+            self._reported.curve(setting, row.variant, metric) if self._comparable(setting) else ()
+        )
 
     def _comparable(self, setting: str) -> bool:
         """True if nothing but the seeds differs from the paper's setting."""
@@ -207,22 +230,30 @@ class Inputs:
         frame = pd.read_csv(io.BytesIO(read_bytes(self._file("statistics", setting))))
         counts = frame.filter(regex=r"^label_\d+$").groupby(frame["client"]).sum()
         if not counts.size:
-            raise FairflError(f"{self.where}.plot: the samples of {setting} have no classes to count")
+            raise FairflError(
+                f"{self.where}.plot: the samples of {setting} have no classes to count"
+            )
         return counts.to_numpy()
 
-    def samples(self, setting: str, part: str = "train", features: tuple[str, ...] = ("x", "y")) -> pd.DataFrame:
+    def samples(
+        self, setting: str, part: str = "train", features: tuple[str, ...] = ("x", "y")
+    ) -> pd.DataFrame:
         """Columns client, class and the `features` of a setting's samples (first seed); part is 'train' or 'all'.
 
         Raises FairflError if samples have other features than these.
         """
         tensors, _ = prepared.load(Path(self._file("data", setting)), "inputs", "labels")
-        columns = partition_file.read(Path(self._file("partition", setting)), len(tensors["labels"])).columns
+        columns = partition_file.read(
+            Path(self._file("partition", setting)), len(tensors["labels"])
+        ).columns
         values = tensors["inputs"][columns["row"]]
         if values.shape[1:] != (len(features),):
             shape = "x".join(map(str, values.shape[1:]))
             plot = f"{self.spec.artifact.plot} draws {plural(len(features), 'feature')}"
             raise FairflError(f"{self.where}.plot: {plot}, {setting} has shape {shape}")
-        frame = pd.DataFrame({"client": columns["client"], "class": tensors["labels"][columns["row"]]})
+        frame = pd.DataFrame(
+            {"client": columns["client"], "class": tensors["labels"][columns["row"]]}
+        )
         frame[list(features)] = values
         return frame[columns["part"] == TRAIN] if part == "train" else frame
 
@@ -248,7 +279,9 @@ class Inputs:
     def measured(self) -> list[Row]:
         """The rows that have numbers; the others are remarked upon."""
         return self._present(
-            lambda row: self.ours.has(row.variant, [s for s in self.settings if row in self.rows_in(s)])
+            lambda row: self.ours.has(
+                row.variant, [s for s in self.settings if row in self.rows_in(s)]
+            )
         )
 
     def trained(self, rounds: pd.DataFrame) -> list[Row]:
@@ -275,8 +308,14 @@ class Inputs:
     @property
     def remarks(self) -> list[str]:
         """Sentences."""
-        mark = {what: "; " if any("," in name for name in names) else ", " for what, names in self.said.items()}
-        return [f"{what}: {mark[what].join(names)}." if names else what for what, names in self.said.items()]
+        mark = {
+            what: "; " if any("," in name for name in names) else ", "
+            for what, names in self.said.items()
+        }
+        return [
+            f"{what}: {mark[what].join(names)}." if names else what
+            for what, names in self.said.items()
+        ]
 
     def say_bars(self, seeds: Iterable[float]) -> None:
         """Say what error bars are."""
@@ -285,12 +324,18 @@ class Inputs:
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
         ran = list(ran)
-        fewer = [(name, seeds) for name, seeds, setting in ran if seeds < self.spec.settings[setting].seeds]
+        fewer = [
+            (name, seeds)
+            for name, seeds, setting in ran
+            if seeds < self.spec.settings[setting].seeds
+        ]
         if len(fewer) == len(ran) and len({seeds for _, seeds in fewer}) == 1:
             self.say(f"Fewer seeds: {fewer[0][1]}.")
             return
         for seeds in sorted({seeds for _, seeds in fewer}):
-            self.remark(f"Only {plural(seeds, 'seed')}", [name for name, number in fewer if number == seeds])
+            self.remark(
+                f"Only {plural(seeds, 'seed')}", [name for name, number in fewer if number == seeds]
+            )
 
     @cached_property
     def _drawn_seeds(self) -> Counter[tuple[str, Variant]]:
@@ -301,23 +346,35 @@ class Inputs:
                 if origin(metric) == "tidy":
                     seeds[setting, variant] = max(cell.seeds, seeds[setting, variant])
         elif "rounds" in self.spec.files:
-            runs = self.rounds[["setting", "algorithm", "hyperparameters", "seed"]].drop_duplicates()
+            runs = self.rounds[
+                ["setting", "algorithm", "hyperparameters", "seed"]
+            ].drop_duplicates()
             for setting, algorithm, variant, _ in runs.itertuples(index=False):
                 seeds[setting, Variant.from_csv(algorithm, variant)] += 1
         return seeds
 
     def drawn_of(self, setting: str) -> str:
         """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
-        drawn = [seeds for row in self.rows_in(setting) if (seeds := self._drawn_seeds[setting, row.variant])]
+        drawn = [
+            seeds
+            for row in self.rows_in(setting)
+            if (seeds := self._drawn_seeds[setting, row.variant])
+        ]
         planned = plural(self.spec.settings[setting].seeds, "seed")
         if not drawn:
             return ""
         span = f"{min(drawn)} to {max(drawn)}" if min(drawn) < max(drawn) else str(max(drawn))
-        return planned if min(drawn) >= self.spec.settings[setting].seeds else f"{span} of {planned}"
+        return (
+            planned if min(drawn) >= self.spec.settings[setting].seeds else f"{span} of {planned}"
+        )
 
     def settings_not_run(self) -> list[str]:
         """The settings of a figure of results in which none of its rows has any."""
-        return [s for s in self.settings if {"tidy", "rounds"} & self.spec.files.keys() and not self.drawn_of(s)]
+        return [
+            s
+            for s in self.settings
+            if {"tidy", "rounds"} & self.spec.files.keys() and not self.drawn_of(s)
+        ]
 
     def axis(self, metric: str) -> str:
         """Title of the axis of one of the artifact's columns: name and unit."""

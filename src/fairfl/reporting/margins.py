@@ -16,7 +16,11 @@ from fairfl.reporting.style import FONT, FOOTNOTE, GREY
 def fonts_with(text: str) -> tuple[list[str], set[str]]:
     """Families of fonts on this machine that have letters of a text which the usual font lacks, and those none has."""
     lacking = set(filter(str.isprintable, text)) - _letters(font_manager.findfont(FONT))
-    fonts = [font for font in font_manager.fontManager.ttflist if lacking and "Last Resort" not in font.name]
+    fonts = [
+        font
+        for font in font_manager.fontManager.ttflist
+        if lacking and "Last Resort" not in font.name
+    ]
     found = [(font.name, lacking & _letters(font.fname)) for font in fonts]
     without = lacking.difference(*(letters for _, letters in found))
     return list(dict.fromkeys(name for name, letters in found if letters)), without
@@ -45,8 +49,18 @@ def footer(figure: Figure, sentences: Sequence[str], head: str = "", rest: str =
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
     engine.set(rect=(0, share, 1, 1 - share - room / height))
-    figure.text(0.01, 1 - 0.04 / height, "\n".join(above), fontsize=7, fontweight="bold", va="top", linespacing=1.1)
-    figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=6, color=GREY, va="bottom", linespacing=1.15)
+    figure.text(
+        0.01,
+        1 - 0.04 / height,
+        "\n".join(above),
+        fontsize=7,
+        fontweight="bold",
+        va="top",
+        linespacing=1.1,
+    )
+    figure.text(
+        0.01, 0.03 / height, "\n".join(lines), fontsize=6, color=GREY, va="bottom", linespacing=1.15
+    )
     return 1 - room / height
 
 

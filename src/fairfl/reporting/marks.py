@@ -24,7 +24,11 @@ def marks(words: Iterable[str]) -> str:
 def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
     """A sentence for each mark in use; `what` was lost or assumed."""
     known = set(words)
-    return [f"{mark} {_MEANINGS[word].format(what=what)}." for word, mark in MARKS.items() if word in known]
+    return [
+        f"{mark} {_MEANINGS[word].format(what=what)}."
+        for word, mark in MARKS.items()
+        if word in known
+    ]
 
 
 USED_HEADER = ("Algorithm", "Hyper-parameters")
@@ -46,4 +50,7 @@ def used_lines(values: Iterable[UsedValue]) -> list[tuple[str, list[tuple[str, s
         shown = str(value).lower() if value is None or isinstance(value, bool) else str(value)
         line = lines.setdefault(used.algorithm, (used.title, {}))
         line[1].setdefault(used.hyperparameter, []).append(shown + marks([used.provenance]))
-    return [(title, [(key, ", ".join(shown)) for key, shown in keys.items()]) for title, keys in lines.values()]
+    return [
+        (title, [(key, ", ".join(shown)) for key, shown in keys.items()])
+        for title, keys in lines.values()
+    ]

@@ -14,7 +14,11 @@ def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:
     for name, text in facts:
         groups.setdefault(text, []).append(name)
     alone = len(groups) == 1 and len(next(iter(groups.values()))) >= everyone
-    return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
+    return [
+        f"{text}." if alone else f"{', '.join(members)}: {text}."
+        for text, members in groups.items()
+        if text
+    ]
 
 
 def units(measured: Iterable[tuple[str, str]]) -> str:
@@ -35,7 +39,9 @@ def plural(number: int, what: str) -> str:
 def seeds_text(seeds: Iterable[float]) -> str:
     """'3 seeds', or '2 to 3 seeds' where they differ; numbers that are not known (NaN) do not count."""
     counts = {int(number) for number in seeds if number == number}
-    return plural(max(counts), "seed") if len(counts) == 1 else f"{min(counts)} to {max(counts)} seeds"
+    return (
+        plural(max(counts), "seed") if len(counts) == 1 else f"{min(counts)} to {max(counts)} seeds"
+    )
 
 
 CODE = "; stored with the code of "  # as fairfl.judgement.collection says it

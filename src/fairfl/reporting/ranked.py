@@ -35,7 +35,16 @@ class Ranked:
         records = []
         for (setting, metric), ranks in zip(self.metrics.items(), self.places, strict=True):
             for row, rank in zip(self.rows, ranks, strict=True):
-                records.append((*row.names(setting).values(), metric, rank, np.nan, np.nan, self.seeds[setting]))
+                records.append(
+                    (
+                        *row.names(setting).values(),
+                        metric,
+                        rank,
+                        np.nan,
+                        np.nan,
+                        self.seeds[setting],
+                    )
+                )
         for row, *ends in zip(self.rows, self.average, self.low, self.high, strict=True):
             records.append((*row.names(OVERALL).values(), OVERALL, *ends, min(self.seeds.values())))
         return pd.DataFrame(records, columns=COLUMNS)
@@ -58,14 +67,22 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str]) -> Ranked | None
     for setting in inputs.settings if rows else ():
         columns = [set(inputs.spec.artifact.columns_for(row.algorithm, setting)) for row in rows]
         metric = next((name for name in metrics if all(name in own for own in columns)), None)
-        cells = [inputs.cell(setting, row, metric) for row in rows if metric and row.setting in (None, setting)]
+        cells = [
+            inputs.cell(setting, row, metric)
+            for row in rows
+            if metric and row.setting in (None, setting)
+        ]
         found = [cell.by_seed for cell in cells if cell]
         seeds = sorted(set.intersection(*map(set, found))) if len(found) == len(rows) else []
         if metric is None or not seeds:
-            inputs.remark("Not ranked, a method has no number", [inputs.names[setting]] * bool(found))
+            inputs.remark(
+                "Not ranked, a method has no number", [inputs.names[setting]] * bool(found)
+            )
             continue  # where no method has one it is not run, which is said anyway
         if (direction := inputs.spec.metrics[metric].direction) is None:
-            raise FairflError(f"{inputs.where}: {metric} has no direction. Expected up or down under metrics")
+            raise FairflError(
+                f"{inputs.where}: {metric} has no direction. Expected up or down under metrics"
+            )
         scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])
         used[setting] = metric
         ways.append(direction)
@@ -75,7 +92,9 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str]) -> Ranked | None
     low, high = interval([*scores.values()], ways)
     order = np.argsort(places.mean(axis=0), kind="stable")
     lengths = {setting: len(one) for setting, one in scores.items()}
-    return Ranked([rows[at] for at in order], used, places[:, order], low[order], high[order], lengths)
+    return Ranked(
+        [rows[at] for at in order], used, places[:, order], low[order], high[order], lengths
+    )
 
 
 def ranked_by(inputs: Inputs, metrics: dict[str, str]) -> str:

@@ -59,10 +59,16 @@ class Reproduction:
         """Each number that differs once, worst first: by its difference over its tolerance, diverged runs before
         all."""
         found = measurements(self.counted(*papers or self.papers)[0]).values()
-        return sorted((line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True)
+        return sorted(
+            (line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True
+        )
 
     def _own(self, paper: str) -> list[str]:
-        return [name for name, (owner, artifact) in self.artifacts.items() if owner == paper and artifact.in_paper]
+        return [
+            name
+            for name, (owner, artifact) in self.artifacts.items()
+            if owner == paper and artifact.in_paper
+        ]
 
     # -- one paper -----------------------------------------------------------------------------
     def page(self, name: str, status: str) -> str:
@@ -88,40 +94,99 @@ class Reproduction:
     def _tables(self, name: str) -> str:
         """The artifacts with most numbers that ran, and the others in one line."""
         counts = {artifact: count(self.numbers.get(artifact, ())) for artifact in self._own(name)}
-        ran = sorted((each for each in counts if counts[each].checked), key=lambda each: -counts[each].checked)
+        ran = sorted(
+            (each for each in counts if counts[each].checked),
+            key=lambda each: -counts[each].checked,
+        )
         shown, rows = ran[:_TABLES], []
         for artifact in counts:
             if artifact in shown:
                 rows.append(
-                    [artifact, *_cells(counts[artifact]), claims_text(count_claims(self.claims.get(artifact, ())))]
+                    [
+                        artifact,
+                        *_cells(counts[artifact]),
+                        claims_text(count_claims(self.claims.get(artifact, ()))),
+                    ]
                 )
-        if rest := [line for artifact in counts if artifact not in shown for line in self.numbers.get(artifact, ())]:
-            rows.append([f"{len(counts) - len(shown)} {'others' if shown else 'not run'}", *_cells(count(rest)), ""])
-        return markdown_table(["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"], rows)
+        if rest := [
+            line
+            for artifact in counts
+            if artifact not in shown
+            for line in self.numbers.get(artifact, ())
+        ]:
+            rows.append(
+                [
+                    f"{len(counts) - len(shown)} {'others' if shown else 'not run'}",
+                    *_cells(count(rest)),
+                    "",
+                ]
+            )
+        return markdown_table(
+            ["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"], rows
+        )
 
     def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
         """The numbers that are farthest off."""
         rows = []
         for line in differ:
-            digits, metric = digits_of(paper.metrics)(line.metric), metric_of(paper.metrics, line.metric)
+            digits, metric = (
+                digits_of(paper.metrics)(line.metric),
+                metric_of(paper.metrics, line.metric),
+            )
             title = line.variant.label(paper.algorithms[line.algorithm].title)
-            sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
-            numbers = [printed_cell(value, line.unit, digits, spread, missing=DIVERGED) for value, spread in sides]
-            tolerance = "–" if line.tolerance is None or line.difference is None else f"{line.tolerance:.3g}"
-            names = [line.artifact, readable(title), readable(metric.name) if metric else line.metric]
-            rows.append([*names, *numbers, tolerance, str(line.seeds), self._reached(line) or "nothing tried yet"])
-        header = ["where", "variant", "metric", "published", "reproduced", "tolerance", "seeds", "reason"]
+            sides = (
+                (line.reported, line.reported_spread),
+                (line.ours, line.ours_std if line.seeds != 1 else None),
+            )
+            numbers = [
+                printed_cell(value, line.unit, digits, spread, missing=DIVERGED)
+                for value, spread in sides
+            ]
+            tolerance = (
+                "–"
+                if line.tolerance is None or line.difference is None
+                else f"{line.tolerance:.3g}"
+            )
+            names = [
+                line.artifact,
+                readable(title),
+                readable(metric.name) if metric else line.metric,
+            ]
+            rows.append(
+                [
+                    *names,
+                    *numbers,
+                    tolerance,
+                    str(line.seeds),
+                    self._reached(line) or "nothing tried yet",
+                ]
+            )
+        header = [
+            "where",
+            "variant",
+            "metric",
+            "published",
+            "reproduced",
+            "tolerance",
+            "seeds",
+            "reason",
+        ]
         return markdown_table(header, rows)
 
     def _reached(self, line: ComparisonLine) -> str:
         """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
         explanations = self.tried[self.artifacts[line.artifact][0]]
-        outcomes = {one.outcome for one in explanations.on(line.artifact, line.setting, line.variant, line.metric)}
+        outcomes = {
+            one.outcome
+            for one in explanations.on(line.artifact, line.setting, line.variant, line.metric)
+        }
         return "explained" if "explained" in outcomes else "unresolved" if outcomes else ""
 
     def _trials(self, name: str) -> str:
         """A table of what was tried: the first rows of hypotheses that led to something come first."""
-        hypotheses = [(place, one) for place, some in self.tried[name].differences.items() for one in some]
+        hypotheses = [
+            (place, one) for place, some in self.tried[name].differences.items() for one in some
+        ]
         rows = []
         for place, one in sorted(hypotheses, key=lambda each: each[1].outcome):
             for number, trial in enumerate(one.tried):
@@ -153,8 +218,14 @@ def _open(paper: Paper) -> list[str]:
             if text.startswith(_NOT_STATED) and key not in _MOVE_NOTHING:
                 chosen[key, " ".join(text.removeprefix(_NOT_STATED).split())] += 1
     facts = ", ".join(f"`{fact}`" for fact in sorted(searched))
-    first = [f"Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}"] if facts else []
-    return first + [f"`{key}` ({plural(many, 'setting')}): {why}" for (key, why), many in chosen.most_common()]
+    first = (
+        [f"Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}"]
+        if facts
+        else []
+    )
+    return first + [
+        f"`{key}` ({plural(many, 'setting')}): {why}" for (key, why), many in chosen.most_common()
+    ]
 
 
 def _by_artifact(lines: Iterable[Line]) -> dict[str, list[Line]]:
@@ -166,14 +237,27 @@ def _by_artifact(lines: Iterable[Line]) -> dict[str, list[Line]]:
 
 def _badness(line: ComparisonLine) -> float:
     """Difference over tolerance; infinite for runs that diverged and where nothing may differ."""
-    return abs(line.difference) / line.tolerance if line.difference is not None and line.tolerance else math.inf
+    return (
+        abs(line.difference) / line.tolerance
+        if line.difference is not None and line.tolerance
+        else math.inf
+    )
 
 
 def _cells(found: Count) -> list[str]:
-    numbers = found.published, found.checked, found.agree, found.close, found.differ, found.inconclusive
+    numbers = (
+        found.published,
+        found.checked,
+        found.agree,
+        found.close,
+        found.differ,
+        found.inconclusive,
+    )
     return [f"{number:,}" for number in numbers]
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines
+    )

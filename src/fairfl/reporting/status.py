@@ -16,7 +16,13 @@ COLOURS = {
 
 def shares(found: Count) -> dict[str, int]:
     """Numbers of a paper by what stands in COLOURS."""
-    counts = (found.agree, found.close, found.differ, found.inconclusive, found.published - found.checked)
+    counts = (
+        found.agree,
+        found.close,
+        found.differ,
+        found.inconclusive,
+        found.published - found.checked,
+    )
     return dict(zip(COLOURS, counts, strict=True))
 
 
@@ -31,10 +37,21 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     left = [0.0] * len(counts)
     for word, colour in COLOURS.items():
         many = [shares(found)[word] for found in counts.values()]
-        widths = [100 * number / max(1, found.published) for number, found in zip(many, counts.values(), strict=True)]
+        widths = [
+            100 * number / max(1, found.published)
+            for number, found in zip(many, counts.values(), strict=True)
+        ]
         bars = axes.barh(list(counts), widths, left=left, color=colour, height=0.7, label=word)
-        texts = [f"{number:,}" if width >= 6 else "" for number, width in zip(many, widths, strict=True)]
-        axes.bar_label(bars, texts, label_type="center", fontsize=9, color="white" if word == "agree" else "black")
+        texts = [
+            f"{number:,}" if width >= 6 else "" for number, width in zip(many, widths, strict=True)
+        ]
+        axes.bar_label(
+            bars,
+            texts,
+            label_type="center",
+            fontsize=9,
+            color="white" if word == "agree" else "black",
+        )
         left = [before + width for before, width in zip(left, widths, strict=True)]
     axes.invert_yaxis()
     axes.set(xlim=(0, 100), xlabel="published numbers, percent")
@@ -43,5 +60,7 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     figure.legend(loc="lower center", ncols=len(COLOURS), frameon=False, fontsize=9)
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "fairfl", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white"
+        )
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())

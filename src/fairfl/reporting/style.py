@@ -43,7 +43,14 @@ _CLIENTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 _ROWS = (
     "#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#661100", "#88CCEE", "#DDCC77",
 )  # fmt: skip
-_DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)))
+_DASHES = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (9, 2)),
+    (0, (4, 1, 1, 1, 1, 1)),
+)
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Colour, marker and dashes of an algorithm, the same in every figure of every paper. The papers' own methods have the
 # strongest colours, FedAvg and its kin are grey; what one figure compares differs in two of the three, and its colours
@@ -101,7 +108,9 @@ def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
         matplotlib.rcdefaults()
         seaborn.set_theme(context="paper", style="ticks")
         matplotlib.rcParams.update(matplotlib.rc_params_from_file(_RC, use_default_template=False))
-        if fonts:  # a list of families, not of what sans-serif may be: only those fall back on one another
+        if (
+            fonts
+        ):  # a list of families, not of what sans-serif may be: only those fall back on one another
             matplotlib.rcParams["font.family"] = [FONT, *fonts]
         yield
 
@@ -131,9 +140,18 @@ def panels(parent: FigureBase, count: int, across: int, **shared: Any) -> np.nda
     return grid
 
 
-def arrow(axes: Axes, vector: np.ndarray, color: str, width: float, head: float = 8, **given: Any) -> None:
+def arrow(
+    axes: Axes, vector: np.ndarray, color: str, width: float, head: float = 8, **given: Any
+) -> None:
     """A vector [2] from the origin."""
-    look = {"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}
+    look = {
+        "arrowstyle": "-|>",
+        "color": color,
+        "linewidth": width,
+        "shrinkA": 0,
+        "shrinkB": 0,
+        "mutation_scale": head,
+    }
     axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=look, **given)
 
 
@@ -150,8 +168,12 @@ def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str,
     others = sorted(set(algorithms) - _ALGORITHMS.keys())
     hues = seaborn.husl_palette(max(12, len(others)), s=0.95, l=0.55).as_hex()
     taken = {look[1:] for look in _ALGORITHMS.values()}
-    free = itertools.cycle(look for look in itertools.product(_MARKERS, range(len(_DASHES))) if look not in taken)
-    return _ALGORITHMS | {name: (hue, *look) for name, hue, look in zip(others, hues, free, strict=False)}
+    free = itertools.cycle(
+        look for look in itertools.product(_MARKERS, range(len(_DASHES))) if look not in taken
+    )
+    return _ALGORITHMS | {
+        name: (hue, *look) for name, hue, look in zip(others, hues, free, strict=False)
+    }
 
 
 def looks(inputs: "Inputs") -> dict["Row", Look]:
@@ -161,7 +183,9 @@ def looks(inputs: "Inputs") -> dict["Row", Look]:
     markers that no algorithm of the artifact has.
     """
     own = algorithm_looks(inputs.spec.algorithms)
-    free = [shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in inputs.rows}]
+    free = [
+        shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in inputs.rows}
+    ]
     seen: Counter[str] = Counter()
     result = {}
     for row in inputs.rows:
@@ -215,7 +239,9 @@ def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
     return [key(client_color(k, clients), f"client {k}", **style) for k in shown]
 
 
-def legend_above(figure: Figure, handles: Sequence[Artist] | None = None, columns: int | None = None) -> None:
+def legend_above(
+    figure: Figure, handles: Sequence[Artist] | None = None, columns: int | None = None
+) -> None:
     """One legend for all panels, above them; of all that has a label, unless `handles` are given."""
     ncols = columns or min(len(handles or ()), 6)
     figure.legend(handles=handles, loc="outside upper center", ncols=ncols, columnspacing=1.2)
@@ -223,7 +249,10 @@ def legend_above(figure: Figure, handles: Sequence[Artist] | None = None, column
 
 def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:
     """Limits of the axes that are possible in their units: no accuracy is above 100 percent."""
-    for unit, limits, set_limits in ((x, axes.get_xlim, axes.set_xlim), (y, axes.get_ylim, axes.set_ylim)):
+    for unit, limits, set_limits in (
+        (x, axes.get_xlim, axes.set_xlim),
+        (y, axes.get_ylim, axes.set_ylim),
+    ):
         if unit in _BOUNDS:
             (low, high), (smallest, largest) = limits(), _BOUNDS[unit]
             set_limits(max(low, smallest), min(high, largest))
@@ -245,7 +274,9 @@ def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[s
     for name, (x, y) in drawn.items():
         places = scale.transform(np.column_stack([np.ravel(x), np.ravel(y)]).astype(float))
         for first, names in groups:
-            if first.shape == places.shape and np.allclose(first, places, rtol=0, atol=0.01, equal_nan=True):
+            if first.shape == places.shape and np.allclose(
+                first, places, rtol=0, atol=0.01, equal_nan=True
+            ):
                 names.append(name)
                 break
         else:
@@ -255,7 +286,9 @@ def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[s
 
 def zero_line(axes: Axes, vertical: bool = False) -> None:
     """Mark zero: no loss gap."""
-    (axes.axvline if vertical else axes.axhline)(0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
+    (axes.axvline if vertical else axes.axhline)(
+        0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1
+    )
 
 
 def far_apart(numbers: Sequence[float], unit: str = "") -> bool:
@@ -277,7 +310,9 @@ def focus(axes: Axes, ends: Sequence[float], values: Sequence[float], share: flo
     if high - low >= share * (max(values) - min(values)) or high == low:
         return False
     room = high - low
-    axes.set_ylim(max(min(values), low - room) - 0.05 * room, min(max(values), high + room) + 0.05 * room)
+    axes.set_ylim(
+        max(min(values), low - room) - 0.05 * room, min(max(values), high + room) + 0.05 * room
+    )
     return True
 
 

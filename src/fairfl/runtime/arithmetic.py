@@ -16,10 +16,21 @@ PARTS = ("torch", "device", "instructions", "threads", "backend")
 
 def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) -> Arithmetic:
     """Arithmetic of jobs with these options (config.yaml). `elsewhere`: on machines of which nothing is known."""
-    kind = device if device != "auto" else "" if elsewhere else "cuda" if gpu_slots.visible() else "cpu"
+    kind = (
+        device
+        if device != "auto"
+        else ""
+        if elsewhere
+        else "cuda"
+        if gpu_slots.visible()
+        else "cpu"
+    )
     found = {"torch": version("torch"), "device": kind, "backend": backend}
     if kind != "cuda":  # there the sums are the GPU's
-        found |= {"threads": str(threads), "instructions": "" if elsewhere else machine.instructions()}
+        found |= {
+            "threads": str(threads),
+            "instructions": "" if elsewhere else machine.instructions(),
+        }
     return {part: found[part] for part in PARTS if found.get(part)}
 
 

@@ -28,12 +28,16 @@ from fairfl.runtime.errors import FairflError
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 LIMIT = "FAIRFL_RUNS_PER_GPU"  # config.yaml: runs_per_gpu, as the workflow hands it to its jobs
 NODES = Path("/dev")
-MIG = Path("/proc/driver/nvidia/capabilities")  # has a folder for each part of a GPU that is split (MIG)
+MIG = Path(
+    "/proc/driver/nvidia/capabilities"
+)  # has a folder for each part of a GPU that is split (MIG)
 TOOL = "nvidia-smi"
 PAUSE = 0.5  # seconds between two looks at the GPUs
 _NODE = re.compile(r"nvidia\d+")
 _NAME = re.compile(r"\d+|(GPU|MIG)-[\w/-]+", re.ASCII)
-_END = re.compile(r"|-\d+|NoDevFiles")  # what ends the list of GPUs for CUDA; batch systems write it for "none"
+_END = re.compile(
+    r"|-\d+|NoDevFiles"
+)  # what ends the list of GPUs for CUDA; batch systems write it for "none"
 
 _LISTED = re.compile(r"\(UUID: ((?:GPU|MIG)-[\w/-]+)\)", re.ASCII)  # in a line of nvidia-smi -L
 Found = TypeVar("Found")
@@ -59,7 +63,9 @@ def visible() -> list[str]:
         if _END.fullmatch(name):
             break
         if not _NAME.fullmatch(name):
-            raise FairflError(f"{VISIBLE}: {name!r} is no index (0), GPU-... or MIG-...; '' stands for no GPU")
+            raise FairflError(
+                f"{VISIBLE}: {name!r} is no index (0), GPU-... or MIG-...; '' stands for no GPU"
+            )
         if name in names:
             raise FairflError(f"{VISIBLE}: {name!r} is listed twice in {listed!r}")
         if present and name.isdecimal() and int(name) >= present:
@@ -109,10 +115,14 @@ def take(alone: bool = False) -> str | None:
     shown = ", ".join(names)
     full = "" if alone or limit == inf else f"full (runs_per_gpu: {limit:g}) or "
     name, _held = _wait_for(
-        lambda: _claim(folder, names, limit, alone), f"waiting for GPU {shown}: each is {full}being timed"
+        lambda: _claim(folder, names, limit, alone),
+        f"waiting for GPU {shown}: each is {full}being timed",
     )
     if alone:
-        _wait_for(lambda: _jobs(folder, name) == 0 or None, f"waiting for the other runs on GPU {name} to end")
+        _wait_for(
+            lambda: _jobs(folder, name) == 0 or None,
+            f"waiting for the other runs on GPU {name} to end",
+        )
     os.environ[VISIBLE] = name
     print(f"on GPU {name}" + (f" of {shown}" if len(names) > 1 else ""), flush=True)
     return name
@@ -130,7 +140,9 @@ def _folder() -> Path:
     # Anybody may make files in the parent folder, a link among them.
     status = folder.lstat()
     if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise FairflError(f"{folder}: is not a folder that only this user can use; remove it or set TMPDIR")
+        raise FairflError(
+            f"{folder}: is not a folder that only this user can use; remove it or set TMPDIR"
+        )
     return folder
 
 

@@ -42,7 +42,9 @@ class WithHooks:
 def no_hook(owner: str, name: str, interface: str, names: Iterable[str]) -> str:
     """Why a method is refused. `names`: those of the interface."""
     hooks = [hook for hook in names if not hook.startswith("_")]
-    meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68) or _alike(name.lower(), hooks)
+    meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68) or _alike(
+        name.lower(), hooks
+    )
     hint = f"did you mean {meant[0]!r}?" if meant else f"hooks: {', '.join(hooks)}"
     return f"{owner}.{name} is no hook of {interface}, nobody would call it; {hint} (helpers begin with an underscore)"
 
@@ -52,7 +54,9 @@ def _alike(name: str, hooks: Iterable[str]) -> list[str]:
     words = [word for word in name.split("_") if len(word) > 3]
 
     def common(hook: str) -> int:
-        return max((len(os.path.commonprefix([a, b])) for a in words for b in hook.split("_")), default=0)
+        return max(
+            (len(os.path.commonprefix([a, b])) for a in words for b in hook.split("_")), default=0
+        )
 
     best = max(hooks, key=common)
     return [best] if common(best) > 3 else []
@@ -103,11 +107,17 @@ def blaming(code: CodeType, called: bool = True) -> Iterator[None]:
     except FairflError:
         raise
     except Exception as error:
-        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _of_plugin(frame, code)]
+        frames = [
+            (frame, line)
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if _of_plugin(frame, code)
+        ]
         if not frames and not called:
             raise
         where = place(frames[-1][0].f_code, frames[-1][1]) if frames else place(code)
-        raise PluginError(f"{where}: {code.co_qualname}: {type(error).__name__}: {one_line(str(error))}") from error
+        raise PluginError(
+            f"{where}: {code.co_qualname}: {type(error).__name__}: {one_line(str(error))}"
+        ) from error
 
 
 def _of_plugin(frame: FrameType, code: CodeType) -> bool:

@@ -12,7 +12,9 @@ from typing import Any
 from fairfl.runtime import sealed
 from fairfl.runtime.errors import FairflError
 
-_expected: dict[str, tuple[str, Path, tuple[int, int, int]]] = {}  # path -> hash, file, its state then
+_expected: dict[
+    str, tuple[str, Path, tuple[int, int, int]]
+] = {}  # path -> hash, file, its state then
 
 
 def expect(path: Path | str, digest: str) -> None:

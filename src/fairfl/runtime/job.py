@@ -36,7 +36,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "backend": {"default": "auto", "choices": ("auto", "stacked", "sequential")},
     "cuda-graphs": {"default": "auto", "choices": ("auto", "off")},
     "threads": {"type": whole, "default": 1},
-    "checkpoint": {"required": True, "type": Path, "help": "where to keep what it has so far (.pt)"},
+    "checkpoint": {
+        "required": True,
+        "type": Path,
+        "help": "where to keep what it has so far (.pt)",
+    },
     "checkpoint-seconds": {"type": float, "default": 60.0},
 }
 
@@ -49,7 +53,10 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         if words[:1] == ["--job"] and len(words) > 1:
             options = from_text(Path(words[1]).read_bytes(), dict[str, Any], words[1])
-            texts = {name: value if isinstance(value, str) else canonical(value) for name, value in options.items()}
+            texts = {
+                name: value if isinstance(value, str) else canonical(value)
+                for name, value in options.items()
+            }
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         found: Any = super().parse_args(words, namespace)
         sealed.work_from(found.code)
@@ -75,12 +82,20 @@ def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argpars
     name = f"fairfl.jobs.{rule}"
     module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
     parser = Parser(prog=f"python -m {name}", description=module.__doc__)
-    parser.add_argument("--spec", required=spec, default="{}", help="what the result depends on (JSON)")
-    parser.add_argument("--record", type=Path, help="where to leave the job's record (.json); default: nowhere")
     parser.add_argument(
-        "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
+        "--spec", required=spec, default="{}", help="what the result depends on (JSON)"
     )
-    parser.add_argument("--code", type=Path, help="copy of the project that was planned with (default: the project)")
+    parser.add_argument(
+        "--record", type=Path, help="where to leave the job's record (.json); default: nowhere"
+    )
+    parser.add_argument(
+        "--inputs",
+        default="{}",
+        help="records of the jobs whose results are read, with their fingerprints (JSON)",
+    )
+    parser.add_argument(
+        "--code", type=Path, help="copy of the project that was planned with (default: the project)"
+    )
     for option in options:
         parser.add_argument(f"--{option}", **OPTIONS[option])
     for option, text in files.items():
@@ -109,7 +124,10 @@ def run_context(
         return
     expected = from_text(args.inputs, dict[str, str], "--inputs")
     inputs.forget()
-    read = {path: check_input(path, wanted, getattr(args, "folder", None)) for path, wanted in expected.items()}
+    read = {
+        path: check_input(path, wanted, getattr(args, "folder", None))
+        for path, wanted in expected.items()
+    }
     for path, wanted in spec.get("reported", {}).items():
         inputs.expect(path, wanted)
         clamp_mtime(Path(path))  # Snakemake counts it among the inputs
@@ -123,14 +141,19 @@ def run_context(
         yield key
         watch.check()
         inputs.check()
-        described["drawn_with"] = {name: version(name) for name in ("numpy", "scikit-learn")}  # a note, in no spec
+        described["drawn_with"] = {
+            name: version(name) for name in ("numpy", "scikit-learn")
+        }  # a note, in no spec
         records.write(args.record, spec, read, outputs, **described)
 
 
 def _readable(args: argparse.Namespace) -> list[str]:
     """Where data sets and models may read: contents there are in the spec, or in records of jobs that fetch."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    homes = [os.environ.get(name, "") for name in ("FAIRFL_DATA_FOLDER", "HF_HUB_CACHE", "HF_HOME", "TORCH_HOME")]
+    homes = [
+        os.environ.get(name, "")
+        for name in ("FAIRFL_DATA_FOLDER", "HF_HUB_CACHE", "HF_HOME", "TORCH_HOME")
+    ]
     weights = (from_text(args.spec, dict, "--spec").get("model") or {}).get("pretrained")
     own = os.path.expanduser(weights) if isinstance(weights, str) and os.sep in weights else ""
     return [folder for folder in (str(getattr(args, "folder", "")), cache, own, *homes) if folder]
@@ -144,7 +167,9 @@ def _seed(args: argparse.Namespace) -> None:
 
 def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
     """Arithmetic of a job with these options."""
-    return arithmetic.of(getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", ""))
+    return arithmetic.of(
+        getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", "")
+    )
 
 
 def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
@@ -170,7 +195,9 @@ def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
             aside = f"; set aside as {records.set_aside(output)}" if os.path.exists(output) else ""
             raise FairflError(f"{os.path.dirname(output)}: {why}{aside}; {name} must run again")
         clamp_mtime(Path(output))
-        if sums := record["outputs"][output][2:]:  # a record from before there were checksums has none
+        if sums := record["outputs"][output][
+            2:
+        ]:  # a record from before there were checksums has none
             inputs.expect(output, *sums)
         if raw and output.endswith(".fetched.json"):
             for file in from_text(inputs.read_bytes(output), dict[str, Any], output)["files"]:

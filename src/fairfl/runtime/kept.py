@@ -34,7 +34,9 @@ class Kept:
             yield (place if place.exists() else Path(path)), path
 
     def _places(self) -> Iterator[tuple[Path, str]]:
-        return ((self.folder / str(number), path) for number, path in enumerate(self.record["outputs"]))
+        return (
+            (self.folder / str(number), path) for number, path in enumerate(self.record["outputs"])
+        )
 
     @property
     def whole(self) -> bool:
@@ -111,7 +113,9 @@ def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
         return None
     key = fingerprint([record["fingerprint"], record["inputs"], records.results_hash(record)])
     folder = Path(results, FOLDER, job, key)
-    if known := at(folder):  # since a command that was killed; what lies in its place may have been damaged since
+    if known := at(
+        folder
+    ):  # since a command that was killed; what lies in its place may have been damaged since
         known.gather()
         if known.whole:
             for path in (str(place), *record["outputs"]):

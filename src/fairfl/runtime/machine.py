@@ -11,7 +11,13 @@ INFO = Path("/proc/cpuinfo")
 # The widest set of vector instructions decides how a BLAS adds up, so which last bits a number has.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "asimd": "NEON"}
 # By which users limit it.
-_LIMITS = ("ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
+_LIMITS = (
+    "ATEN_CPU_CAPABILITY",
+    "DNNL_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+)
 
 
 @cache
@@ -22,10 +28,16 @@ def cpu_name() -> str:
     is twice as fast as the other: so the generation stands in the name.
     """
     text = INFO.read_text() if INFO.exists() else ""
-    found = dict(reversed(re.findall(r"^([\w ]+?)\s*:[ \t]*(.*?)[ \t]*$", text, re.M)))  # of the first core
+    found = dict(
+        reversed(re.findall(r"^([\w ]+?)\s*:[ \t]*(.*?)[ \t]*$", text, re.M))
+    )  # of the first core
     name = found.get("model name") or platform.processor() or platform.machine()
     flags = (found.get("flags") or found.get("Features") or "").split()
-    facts = [f"{word} {found[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if found.get(key)]
+    facts = [
+        f"{word} {found[key]}"
+        for word, key in (("family", "cpu family"), ("model", "model"))
+        if found.get(key)
+    ]
     facts += [vectors for flag, vectors in _VECTORS.items() if flag in flags][:1]
     return f"{name} ({', '.join(facts)})" if facts else name
 
@@ -33,8 +45,13 @@ def cpu_name() -> str:
 def instructions() -> str:
     """'AVX-512', or 'AVX-512 ATEN_CPU_CAPABILITY=avx2'; the architecture where the system does not tell."""
     name = cpu_name()
-    widest = next((vectors for vectors in _VECTORS.values() if name.endswith(f"{vectors})")), platform.machine())
-    return " ".join([widest, *(f"{limit}={os.environ[limit]}" for limit in _LIMITS if os.environ.get(limit))])
+    widest = next(
+        (vectors for vectors in _VECTORS.values() if name.endswith(f"{vectors})")),
+        platform.machine(),
+    )
+    return " ".join(
+        [widest, *(f"{limit}={os.environ[limit]}" for limit in _LIMITS if os.environ.get(limit))]
+    )
 
 
 def memory_mib() -> float:

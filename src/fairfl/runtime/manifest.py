@@ -18,7 +18,11 @@ def manifest(spec: str, started: float, **more: Any) -> dict[str, Any]:
     return {
         "spec": content,
         "fingerprint": fingerprint(content),
-        "versions": {"python": platform.python_version(), "torch": version("torch"), "numpy": version("numpy")},
+        "versions": {
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "numpy": version("numpy"),
+        },
         "host": platform.node(),
         "machine": platform.machine(),
         "seconds": round(time.monotonic() - started, 3),

@@ -36,7 +36,10 @@ def one_line(text: str) -> str:
 
 def format_place(at: tuple) -> str:
     """A place in nested data, 'patches.0.set'; a key that would tear the line apart as `repr` shows it."""
-    parts = [part if isinstance(part, str) and part.isprintable() and len(part) <= 60 else shown(part) for part in at]
+    parts = [
+        part if isinstance(part, str) and part.isprintable() and len(part) <= 60 else shown(part)
+        for part in at
+    ]
     return ".".join(part for part in parts if part)
 
 
@@ -64,7 +67,9 @@ def name(text: str) -> str:
 def short_enough(text: str) -> str:
     """Raises ValueError if a text is too long for a part of a file's name."""
     if len(text) > _LONGEST_NAME:
-        raise ValueError(f"{shown(text)} is too long for the name of a file: {len(text)} of {_LONGEST_NAME} characters")
+        raise ValueError(
+            f"{shown(text)} is too long for the name of a file: {len(text)} of {_LONGEST_NAME} characters"
+        )
     return text
 
 

@@ -34,7 +34,9 @@ def content(path: Path) -> str:
         result = json.loads(path.read_bytes())
         left_out = HOW - _COUNTED if _COUNTING & result.keys() else HOW
         kept = {key: value for key, value in result.items() if key not in left_out}
-        kept["files"] = [{k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])]
+        kept["files"] = [
+            {k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])
+        ]
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
@@ -88,7 +90,11 @@ def read(path: Path | str) -> dict[str, Any] | None:
     try:
         record = json.loads(Path(path).read_bytes())
         whole = isinstance(record, dict) and record["fingerprint"] == fingerprint(record["spec"])
-        return record if whole and isinstance(record["inputs"], dict) and isinstance(record["outputs"], dict) else None
+        return (
+            record
+            if whole and isinstance(record["inputs"], dict) and isinstance(record["outputs"], dict)
+            else None
+        )
     except (OSError, ValueError, KeyError):
         return None
 
@@ -98,8 +104,19 @@ def results_hash(record: dict[str, Any]) -> str:
     return fingerprint({path: left[1] for path, left in record["outputs"].items()})
 
 
-def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable[Path], **more: Any) -> None:
+def write(
+    path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable[Path], **more: Any
+) -> None:
     """Leave the record of a job whose `outputs` are complete; `inputs` are fingerprint and content by record."""
-    files = {str(output): [output.stat().st_size, content(output), checksum(output)] for output in outputs}
-    record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": files, **more, "spec": spec}
+    files = {
+        str(output): [output.stat().st_size, content(output), checksum(output)]
+        for output in outputs
+    }
+    record = {
+        "fingerprint": fingerprint(spec),
+        "inputs": inputs,
+        "outputs": files,
+        **more,
+        "spec": spec,
+    }
     atomic.write_text(path, canonical(record) + "\n")

@@ -84,10 +84,16 @@ class Summary(ResultFile):
     fingerprint: str = Field(description="of the spec")
     data_source: str
     measures: dict[str, float] = Field(description="of the run as a whole, by metric")
-    arithmetic: dict[str, str] = Field({}, description="what moves the last bits: fairfl.runtime.arithmetic")
+    arithmetic: dict[str, str] = Field(
+        {}, description="what moves the last bits: fairfl.runtime.arithmetic"
+    )
     recorded: Recorded | None = None
-    memberships: list[list[float]] | None = Field(None, description="[client][model], of the clustered only")
-    clusters: list[int] | None = Field(None, description="true cluster of each client, where it is known")
+    memberships: list[list[float]] | None = Field(
+        None, description="[client][model], of the clustered only"
+    )
+    clusters: list[int] | None = Field(
+        None, description="true cluster of each client, where it is known"
+    )
     partition: list[str] = Field([], description="what the partition had to change, in words")
 
 
@@ -100,7 +106,9 @@ class Seconds(ResultFile):
         seconds: dict[str, list[float]] = Field(description="metric -> each repetition")
 
     variants: list[Variant]
-    metrics: dict[str, list[float]] = Field(description="of the setting, not of a variant: metric -> each repetition")
+    metrics: dict[str, list[float]] = Field(
+        description="of the setting, not of a variant: metric -> each repetition"
+    )
     device: str
     processor: str
     threads: int = Field(gt=0)

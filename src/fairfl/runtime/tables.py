@@ -38,7 +38,9 @@ def rows(
     Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type. `remedy`
     for a missing column: None names the nearest one, for files that are not made by a job.
     """
-    with io.TextIOWrapper(io.BytesIO(inputs.read_bytes(path)), encoding="utf-8", newline="") as handle:
+    with io.TextIOWrapper(
+        io.BytesIO(inputs.read_bytes(path)), encoding="utf-8", newline=""
+    ) as handle:
         numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:
             remarks = remarks_of(handle)
@@ -81,7 +83,11 @@ def arrow(path: Path) -> "pa.Table":
         ).read()  # read_table would import pandas, a quarter of a second
     except FileNotFoundError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names of columns that are no text
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+    ) as error:  # ValueError: names of columns that are no text
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise FairflError(f"{path}: damaged ({reason}); delete it and run again") from None
 

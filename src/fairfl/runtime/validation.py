@@ -23,7 +23,9 @@ def nearest(word: Any, known: Any) -> str:
     names = [str(k) for k in known]
     if not names:
         return "; there are none"
-    match = difflib.get_close_matches(word[:200] if isinstance(word, str) else shown(word), names, n=1, cutoff=0.6)
+    match = difflib.get_close_matches(
+        word[:200] if isinstance(word, str) else shown(word), names, n=1, cutoff=0.6
+    )
     if match:
         return f"; did you mean {match[0]!r}?"
     return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")
@@ -89,7 +91,10 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
             hint = nearest(location[-1], _fields_at(model, location[:-1]))
             reason = f"unknown key (value {shown(value)}){hint}"
         elif kind == "literal_error":
-            choices = [c.strip().strip("'") for c in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
+            choices = [
+                c.strip().strip("'")
+                for c in problem["ctx"]["expected"].replace(" or ", ", ").split(",")
+            ]
             reason = f"{shown(value)} is not valid{nearest(value, choices)}"
         elif kind == "missing":
             reason = "missing; it has no default"
@@ -100,7 +105,9 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
             reason = f"{shown(value)}: expected {expected}{_as_written(kind, value)}"
         else:
             reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-        before = prefix if prefix.isprintable() else shown(prefix)  # a setting and a row: may be long
+        before = (
+            prefix if prefix.isprintable() else shown(prefix)
+        )  # a setting and a row: may be long
         place = ".".join(filter(None, (before, format_place(location))))
         lines.append(one_line(": ".join(filter(None, (where, place, reason)))))
     return lines

@@ -28,7 +28,16 @@ _FILES = {
     "os.chmod": "changes", "os.chown": "changes", "os.utime": "changes", "os.chdir": "goes to",
     "sqlite3.connect": "opens", "fairfl.variable": "reads the environment variable",
 }  # fmt: skip
-_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "socket.")
+_STARTS = (
+    "subprocess.Popen",
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "socket.",
+)
 _OURS = tuple(
     os.path.join(os.path.realpath(folder), "")
     for folder in (
@@ -43,7 +52,9 @@ _OURS = tuple(
 )
 
 _installed = False
-_folders: tuple[str, ...] | None = None  # that data sets and models may read; None: nobody is watched
+_folders: tuple[str, ...] | None = (
+    None  # that data sets and models may read; None: nobody is watched
+)
 _fault: PluginError | None = None  # the first, should the plug-in catch it
 
 
@@ -75,7 +86,10 @@ _value = os._Environ.__getitem__
 def _variable(environment: Any, name: Any) -> Any:
     """A variable of the environment; Python itself says nothing of it to an audit hook."""
     frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__") in ("os", "collections.abc"):  # os.getenv, `in`, items()
+    while frame.f_back and frame.f_globals.get("__name__") in (
+        "os",
+        "collections.abc",
+    ):  # os.getenv, `in`, items()
         frame = frame.f_back
     if frame.f_code.co_filename.startswith(str(PACKAGE)):
         sys.audit("fairfl.variable", name)
@@ -89,7 +103,11 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if frame is None or (event in _FILES and _may_use(frame, event, arguments)):
         return
     global _fault
-    what = f"{_FILES[event]} {arguments[0]}" if event in _FILES else f"starts a process or socket ({event})"
+    what = (
+        f"{_FILES[event]} {arguments[0]}"
+        if event in _FILES
+        else f"starts a process or socket ({event})"
+    )
     fault = PluginError(
         f"{place(frame.f_code, frame.f_lineno)}: {what}: no change there would be noticed; "
         'name files beside the module, READS = ("beside.json",), all else must come by argument'
@@ -116,11 +134,23 @@ def _may_use(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
         return True
     file = os.path.realpath(os.fsdecode(path))
     _, mode, flags = arguments if event == "open" else (path, "r", 0)
-    writes = set("wax+") & set(mode) if isinstance(mode, str) else flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    writes = (
+        set("wax+") & set(mode)
+        if isinstance(mode, str)
+        else flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    )
     if writes or event not in ("open", "os.listdir", "os.scandir"):
         return file == os.devnull
     own = Path(frame.f_code.co_filename)
     beside = [str(own.with_name(str(name))) for name in frame.f_globals.get("READS", ())]
-    may_read = _folders or () if own.is_relative_to(PACKAGE / "data") or own.is_relative_to(PACKAGE / "models") else ()
+    may_read = (
+        _folders or ()
+        if own.is_relative_to(PACKAGE / "data") or own.is_relative_to(PACKAGE / "models")
+        else ()
+    )
     source = file.startswith(str(PACKAGE)) and file.endswith((".py", ".pyc"))
-    return source or file in map(os.path.realpath, beside) or f"{file}/".startswith((*_OURS, *may_read))
+    return (
+        source
+        or file in map(os.path.realpath, beside)
+        or f"{file}/".startswith((*_OURS, *may_read))
+    )

@@ -10,14 +10,23 @@ from fairfl.algorithms.interface import Aggregate, Reports
 from fairfl.simulation.modifiers import Modifiers
 
 # Fields of Reports that hold one number per client, [m] or [M, m].
-NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
+NUMBERS = (
+    "loss_received",
+    "accuracy_received",
+    "loss_after",
+    "accuracy_after",
+    "val_received",
+    "val_best",
+)
 
 # Fields of Reports that hold one row per client, [m, ...]; one vector or several per client, [..., m, *].
 ROWS = ("clients", "samples", "gradient", "correct_received", "correct_after", "steps")
 MODELS = ("delta", "start", "buffers")
 
 
-def server_step(x: Tensor, parameters: int, aggregate: Aggregate, reports: Reports, modifiers: Modifiers) -> Tensor:
+def server_step(
+    x: Tensor, parameters: int, aggregate: Aggregate, reports: Reports, modifiers: Modifiers
+) -> Tensor:
     """The next x [P + B] or [M, P + B]: the model that the algorithm made, or x - G with G = sum_k w_k D_k + extra.
 
     The modifiers change G. The B running statistics become the mean of the clients', see `buffer_update`.
@@ -70,7 +79,9 @@ def buffer_update(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tenso
         share = share / share.sum().clamp(min=1e-300)
         rows = buffers.reshape(len(share), -1)
         return share.sum().to(held.dtype) * held - share.to(held.dtype) @ rows
-    return weights.sum(1, keepdim=True).to(held.dtype) * held - weighted_sum(weights, buffers, several=True)
+    return weights.sum(1, keepdim=True).to(held.dtype) * held - weighted_sum(
+        weights, buffers, several=True
+    )
 
 
 def drop_diverged(reports: Reports) -> Reports:
@@ -93,5 +104,9 @@ def drop_diverged(reports: Reports) -> Reports:
         return reports
     kept = {name: value[..., good] for name, value in numbers.items()}
     kept |= {name: value[good] for name in ROWS if (value := getattr(reports, name)) is not None}
-    kept |= {name: value[..., good, :] for name in MODELS if (value := getattr(reports, name)) is not None}
+    kept |= {
+        name: value[..., good, :]
+        for name in MODELS
+        if (value := getattr(reports, name)) is not None
+    }
     return replace(reports, **kept)

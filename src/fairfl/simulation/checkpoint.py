@@ -27,7 +27,9 @@ class Checkpoint:
 
     def __init__(self, path: Path, fingerprint: str, interval: float) -> None:
         self.path, self.fingerprint, self.interval = path, fingerprint, interval
-        self.last = self.checked = time.monotonic()  # when the last save ended, when `due` was last called
+        self.last = self.checked = (
+            time.monotonic()
+        )  # when the last save ended, when `due` was last called
         self.cost = 0.0  # of the last save, seconds
 
     def restore(self) -> dict[str, Any] | None:

@@ -27,15 +27,25 @@ class ClientMeasurements:
     needs: tuple[str, ...]
     local: LocalTraining
     of_objective: bool = False  # losses are those of `local.objective`, on which clients train
-    plain_steps: bool = False  # local training is plain SGD on the loss, whatever clients measure before
+    plain_steps: bool = (
+        False  # local training is plain SGD on the loss, whatever clients measure before
+    )
 
     def needed(self, when: str) -> list[str]:
         """Needed ones of loss_<when>, accuracy_<when> and correct_<when>; `when` is received or after."""
-        return [name for name in (f"loss_{when}", f"accuracy_{when}", f"correct_{when}") if name in self.needs]
+        return [
+            name
+            for name in (f"loss_{when}", f"accuracy_{when}", f"correct_{when}")
+            if name in self.needs
+        ]
 
     def received(self, x: Tensor, clients: list[int], round: int) -> dict[str, Tensor]:
         """What is needed of the server's models x [P + B] or [M, P + B], but F_k if local training computes it."""
-        return {} if self.loss_from_first_step(clients) else self.at("received", x.unsqueeze(-2), clients, round)
+        return (
+            {}
+            if self.loss_from_first_step(clients)
+            else self.at("received", x.unsqueeze(-2), clients, round)
+        )
 
     def loss_from_first_step(self, clients: list[int]) -> bool:
         """True if F_k is a by-product of local training, which saves a pass over all samples.
@@ -60,7 +70,10 @@ class ClientMeasurements:
         if not names:
             return {}
         values: dict[str, Tensor] = {}
-        parts = [self.part.of_clients(ids) for ids in ([clients] if models.shape[-2] == 1 else [[k] for k in clients])]
+        parts = [
+            self.part.of_clients(ids)
+            for ids in ([clients] if models.shape[-2] == 1 else [[k] for k in clients])
+        ]
         pairs = list(zip(models.flatten(0, -2), itertools.cycle(parts), strict=False))
         shape = (*models.shape[:-2], len(clients))
         if f"accuracy_{when}" in names:
@@ -72,7 +85,10 @@ class ClientMeasurements:
             values = {f"loss_{when}": torch.cat(losses).view(shape)}
         if f"loss_{when}" in names and self.of_objective:
             each = models.expand(*shape, -1).flatten(0, -2)
-            losses = [self._objective(x, k, round) for x, k in zip(each, itertools.cycle(clients), strict=False)]
+            losses = [
+                self._objective(x, k, round)
+                for x, k in zip(each, itertools.cycle(clients), strict=False)
+            ]
             values[f"loss_{when}"] = torch.stack(losses).view(shape)
         if f"correct_{when}" in names:
             values[f"correct_{when}"] = self._correct(pairs).view(*shape, -1)
@@ -83,17 +99,27 @@ class ClientMeasurements:
         assert self.local.objective is not None
         inputs, labels = self.part.of(client)
         draws = generator(self.local.seed, "measuring", round, client)
-        losses = self.local.objective.losses(lambda z: self.backend.forward(x, z), inputs, labels, round, draws)
+        losses = self.local.objective.losses(
+            lambda z: self.backend.forward(x, z), inputs, labels, round, draws
+        )
         return losses.double().mean()
 
     def _correct(self, pairs: list[tuple[Tensor, Part]]) -> Tensor:
         """Which samples are classified right, one row for each client of each pair, [rows, n_max] int8."""
-        rows = [row for x, part in pairs for row in count_correct(self.backend.forward, x, part).split(part.sizes)]
-        padded = pad_sequence([row.to(torch.int8) for row in rows], batch_first=True, padding_value=NO_SAMPLE)
+        rows = [
+            row
+            for x, part in pairs
+            for row in count_correct(self.backend.forward, x, part).split(part.sizes)
+        ]
+        padded = pad_sequence(
+            [row.to(torch.int8) for row in rows], batch_first=True, padding_value=NO_SAMPLE
+        )
         missing = max(self.part.sizes) - padded.shape[1]
         return torch.nn.functional.pad(padded, (0, missing), value=NO_SAMPLE)
 
-    def gradients(self, x: Tensor, clients: list[int], round: int, parameters: int) -> Tensor | None:
+    def gradients(
+        self, x: Tensor, clients: list[int], round: int, parameters: int
+    ) -> Tensor | None:
         """Gradient of each client's mean loss at x [P + B], [m, P]; None if it is not needed.
 
         It is what one step of rate 1 takes from x. Normalisation layers work as in training, and their statistics stay.
@@ -103,10 +129,20 @@ class ClientMeasurements:
         if not kinds:
             return None
         if x.dim() > 1:
-            raise ValueError("gradients at the received model are for algorithms whose server keeps one model")
+            raise ValueError(
+                "gradients at the received model are for algorithms whose server keeps one model"
+            )
         batch_size = None if "gradient_full" in kinds else self.local.batch_size
         local = replace(
-            self.local, epochs=1, single=True, batch_size=batch_size, optimizer="sgd", weight_decay=0.0, privacy=None
+            self.local,
+            epochs=1,
+            single=True,
+            batch_size=batch_size,
+            optimizer="sgd",
+            weight_decay=0.0,
+            privacy=None,
         )
-        work = Work(clients, x.expand(len(clients), -1), rate=torch.ones(len(clients), dtype=torch.float64))
+        work = Work(
+            clients, x.expand(len(clients), -1), rate=torch.ones(len(clients), dtype=torch.float64)
+        )
         return self.backend.train(work, local, round).delta[:, :parameters]

@@ -57,7 +57,9 @@ class Part:
     @cached_property
     def owners(self) -> Tensor:
         """Client of each sample, [N] int64."""
-        return sent(torch.arange(len(self.sizes)).repeat_interleave(self.counts), self.labels.device)
+        return sent(
+            torch.arange(len(self.sizes)).repeat_interleave(self.counts), self.labels.device
+        )
 
     def of(self, client: int) -> tuple[Tensor, Tensor]:
         """Inputs and labels of one client (views)."""
@@ -110,7 +112,13 @@ class Clients:
     def check(self, model: nn.Module, loss: str) -> None:
         """Raises ValueError if the loss or the model is made for another kind of data."""
         part = self.parts["train"]
-        held = "numbers" if part.labels.is_floating_point() else "texts" if part.labels.dim() > 1 else "classes"
+        held = (
+            "numbers"
+            if part.labels.is_floating_point()
+            else "texts"
+            if part.labels.dim() > 1
+            else "classes"
+        )
         wanted = {"next_word": "texts", "squared_error": "numbers"}.get(loss, "classes")
         if held != wanted:
             raise ValueError(f"loss {loss} is for {_LABELS[wanted]}, the data have {_LABELS[held]}")
@@ -126,7 +134,11 @@ class Clients:
 
 
 def load_clients(
-    data: Path, partition: Path, device: torch.device, dtype: torch.dtype = torch.float32, only: int | None = None
+    data: Path,
+    partition: Path,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+    only: int | None = None,
 ) -> Clients:
     """Read prepared data and a partition; `only` loads a single client (as client 0).
 
@@ -146,7 +158,9 @@ def load_clients(
         raise FairflError(f"{data}: has {shapes}; delete it and run again")
     classes = int(prepared.numbers(data, metadata, "classes")[0])
     mean, std = (
-        torch.tensor(prepared.scale(data, metadata, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
+        torch.tensor(prepared.scale(data, metadata, name, inputs.shape[1]), dtype=dtype).view(
+            -1, 1, 1
+        )
         for name in ("scale_mean", "scale_std")
     )
     assigned = read(partition, len(inputs))
@@ -163,7 +177,9 @@ def load_clients(
         picked = torch.from_numpy(row[order])
         x, y = inputs[picked], labels[picked] if label is None else torch.from_numpy(label[order])
         prepared.check_values(f"{data}, {name} part", x.numpy())
-        y = torch.from_numpy(prepared.targets(f"{data}, {name} part", classes, y.numpy(), x.numpy()))
+        y = torch.from_numpy(
+            prepared.targets(f"{data}, {name} part", classes, y.numpy(), x.numpy())
+        )
         if x.dtype == torch.uint8:
             x = x.to(dtype).div_(255).sub_(mean).div_(std)
         elif x.is_floating_point():
@@ -173,7 +189,15 @@ def load_clients(
         counts = torch.from_numpy(np.bincount(client[order], minlength=assigned.clients))
         parts[name] = Part(x.to(device), y.to(device), counts)
     source = metadata.get("source", "")
-    return Clients(parts, classes, tuple(inputs.shape[1:]), source, assigned.clusters, (mean, std), assigned.changed)
+    return Clients(
+        parts,
+        classes,
+        tuple(inputs.shape[1:]),
+        source,
+        assigned.clusters,
+        (mean, std),
+        assigned.changed,
+    )
 
 
 def _turned(images: Tensor, turns: Tensor) -> Tensor:
@@ -182,7 +206,9 @@ def _turned(images: Tensor, turns: Tensor) -> Tensor:
     Raises FairflError if the samples are no square images.
     """
     if images.dim() != 4 or images.shape[2] != images.shape[3]:
-        raise FairflError(f"a rotation needs square images, the samples have shape {list(images.shape[1:])}")
+        raise FairflError(
+            f"a rotation needs square images, the samples have shape {list(images.shape[1:])}"
+        )
     for quarters in range(1, 4):
         chosen = turns == quarters
         images[chosen] = torch.rot90(images[chosen], quarters, dims=(2, 3))

@@ -22,7 +22,9 @@ class Communication:
     parameters: int  # P
     sent: int = 0
     model: Tensor | None = field(default=None, repr=False)  # that the clients of the round have
-    asked: set[int] = field(default_factory=set)  # clients that got x before the round's were chosen
+    asked: set[int] = field(
+        default_factory=set
+    )  # clients that got x before the round's were chosen
 
     def forget(self) -> None:
         """A new round begins."""
@@ -47,7 +49,11 @@ class Communication:
         shared = plan.direction is not None and plan.direction.dim() == 1
         down += self.parameters if shared else 0
         up += 0 if reports.gradient is None else self.parameters
-        up += sum(value.numel() // clients for name in NUMBERS if (value := getattr(reports, name)) is not None)
+        up += sum(
+            value.numel() // clients
+            for name in NUMBERS
+            if (value := getattr(reports, name)) is not None
+        )
         self.sent += clients * (down + up)
         if self.asked and self.traffic is None and reports.exchange == 0:
             self.sent -= len(self.asked.intersection(reports.clients.tolist())) * reports.x.numel()

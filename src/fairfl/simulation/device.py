@@ -22,7 +22,9 @@ def choose(
     if name != "cpu":
         gpu_slots.take(alone)  # first: the driver looks once which GPUs it may use
     if name == "cuda" and not torch.cuda.is_available():
-        raise FairflError("config.yaml: device: 'cuda' is asked for, but torch finds no GPU; use 'auto' or 'cpu'")
+        raise FairflError(
+            "config.yaml: device: 'cuda' is asked for, but torch finds no GPU; use 'auto' or 'cpu'"
+        )
     torch.set_num_threads(threads)
     cuda_graph.allow(cuda_graphs)
     # cuBLAS needs this for repeatable sums; it must be set before the first CUDA call. cuDNN's LSTMs need buffers of
@@ -43,5 +45,9 @@ def choose(
 def facts(chosen: torch.device) -> dict[str, str | int]:
     """What a summary says of the device that a job has computed on."""
     if chosen.type == "cpu":
-        return {"device": "cpu", "processor": machine.cpu_name(), "threads": torch.get_num_threads()}
+        return {
+            "device": "cpu",
+            "processor": machine.cpu_name(),
+            "threads": torch.get_num_threads(),
+        }
     return {"device": torch.cuda.get_device_name(chosen), "cuda_graphs": cuda_graph.usage()}

@@ -30,7 +30,9 @@ Forward = Callable[[Tensor, Tensor], Tensor]
 class Evaluation:
     """What was measured on one part, per client. Clients without samples have NaN loss."""
 
-    loss: Tensor  # [K] float64, mean over the client's samples, nats (squared labels in a regression)
+    loss: (
+        Tensor  # [K] float64, mean over the client's samples, nats (squared labels in a regression)
+    )
     hits: Tensor  # [K, C] int64, correct predictions per true class; [K, 0] in a regression
 
 
@@ -77,21 +79,30 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
     losses, guesses = _measured(forward, loss, EvaluationModels(x.unsqueeze(0)), part)
     classes = _is_class(part.labels)
     hits, labels = _per_sample(classes & (guesses == part.labels)), _per_sample(classes)
-    return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(labels, part, "sum")
+    return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(
+        labels, part, "sum"
+    )
 
 
 def count_correct(forward: Forward, x: Tensor, part: Part) -> Tensor:
     """Which samples [N] the model x [P] classifies right, bool; of a sequence, whether all of it."""
     size = samples_at_once(part.inputs, part.labels)
     pieces = zip(part.inputs.split(size), part.labels.split(size), strict=True)
-    hits = [(predictions(forward(x, inputs)) == labels) | ~_is_class(labels) for inputs, labels in pieces]
+    hits = [
+        (predictions(forward(x, inputs)) == labels) | ~_is_class(labels)
+        for inputs, labels in pieces
+    ]
     return torch.cat([hit if hit.dim() == 1 else hit.all(1) for hit in hits])
 
 
-def evaluate(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part, classes: int) -> Evaluation:
+def evaluate(
+    forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part, classes: int
+) -> Evaluation:
     """Losses and hits of every client with the model, or the mixture of models, that is deployed to it."""
     losses, guesses = _measured(forward, loss, deployed, part)
-    return Evaluation(_per_client(losses, part, "mean"), count(part, classes, guesses == part.labels))
+    return Evaluation(
+        _per_client(losses, part, "mean"), count(part, classes, guesses == part.labels)
+    )
 
 
 def finite(value: float) -> float | None:
@@ -108,7 +119,11 @@ def samples_at_once(inputs: Tensor, labels: Tensor) -> int:
 
 def _is_class(labels: Tensor) -> Tensor:
     """Which labels are classes to be predicted, bool: all but padding; none in a regression."""
-    return torch.zeros_like(labels, dtype=torch.bool) if labels.is_floating_point() else labels != PADDING
+    return (
+        torch.zeros_like(labels, dtype=torch.bool)
+        if labels.is_floating_point()
+        else labels != PADDING
+    )
 
 
 def _per_client(values: Tensor, part: Part, reduce: str) -> Tensor:
@@ -124,7 +139,9 @@ def _per_sample(flags: Tensor) -> Tensor:
     return flags if flags.dim() == 1 else flags.sum(1)
 
 
-def _measured(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part) -> tuple[Tensor, Tensor]:
+def _measured(
+    forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part
+) -> tuple[Tensor, Tensor]:
     """Loss [N] of each sample with what is deployed to its client, and the predictions, of the labels' shape."""
     if deployed.mixture is not None:
         measured = list(_mixed(forward, loss, deployed, part))
@@ -133,12 +150,16 @@ def _measured(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Pa
         measured = [(losses, predictions(outputs)) for losses, outputs in chunks]
     else:
         of_clients = (_chunks(forward, loss, x, *part.of(k)) for k, x in enumerate(deployed.models))
-        measured = [(losses, predictions(outputs)) for chunks in of_clients for losses, outputs in chunks]
+        measured = [
+            (losses, predictions(outputs)) for chunks in of_clients for losses, outputs in chunks
+        ]
     losses, guesses = (torch.cat(values) for values in zip(*measured, strict=True))
     return losses, guesses
 
 
-def _chunks(forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _chunks(
+    forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Tensor
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under one model, and the outputs, piece by piece."""
     size = samples_at_once(inputs, labels)
     for start in range(0, max(1, len(labels)), size):
@@ -146,13 +167,19 @@ def _chunks(forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Ten
         yield loss.value(outputs, labels[start : start + size]), outputs
 
 
-def _mixed(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
+def _mixed(
+    forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under its client's mixture of models, and the prediction."""
     assert deployed.mixture is not None
     size = samples_at_once(part.inputs, part.labels)
-    chunks = zip(part.inputs.split(size), part.labels.split(size), part.owners.split(size), strict=True)
+    chunks = zip(
+        part.inputs.split(size), part.labels.split(size), part.owners.split(size), strict=True
+    )
     for inputs, labels, owners in chunks:
         mixed = torch.zeros((), device=labels.device)
         for model, share in zip(deployed.models, deployed.mixture[owners].T, strict=True):
-            mixed = mixed + share.view(-1, *[1] * labels.dim()) * loss.mixed(forward(model, inputs).double())
+            mixed = mixed + share.view(-1, *[1] * labels.dim()) * loss.mixed(
+                forward(model, inputs).double()
+            )
         yield loss.of_mixture(mixed, labels), mixed.argmax(-1)

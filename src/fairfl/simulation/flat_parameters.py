@@ -26,8 +26,12 @@ def running_statistics(model: nn.Module) -> list[tuple[nn.Module, str]]:
 
     The number of batches that it counts beside them is used by none of our models.
     """
-    named = [(module, name) for module in model.modules() for name in ("running_mean", "running_var")]
-    return [(module, name) for module, name in named if isinstance(getattr(module, name, None), Tensor)]
+    named = [
+        (module, name) for module in model.modules() for name in ("running_mean", "running_var")
+    ]
+    return [
+        (module, name) for module, name in named if isinstance(getattr(module, name, None), Tensor)
+    ]
 
 
 def count(model: nn.Module) -> int:

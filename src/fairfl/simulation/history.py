@@ -23,7 +23,9 @@ class History:
 
     def __init__(self, clients: Clients) -> None:
         self.samples = {name: part.counts for name, part in clients.parts.items()}
-        self.totals = {name: count(part, clients.classes).cpu() for name, part in clients.parts.items()}  # [K, C]
+        self.totals = {
+            name: count(part, clients.classes).cpu() for name, part in clients.parts.items()
+        }  # [K, C]
         self.rows: list[dict[str, Tensor]] = []
         self.pending: list[tuple[int, dict[str, Evaluation]]] = []
 

@@ -18,19 +18,29 @@ from fairfl.runtime.validation import nearest
 Hook = Callable[..., Any]
 _NUMBERS = (torch.float64, torch.float32)  # of clients and models
 # Of `Algorithm.measurements`: the numbers of `Reports`, and how gradients are measured.
-MEASUREMENTS = {field.name for field in fields(Reports)} | {f"gradient_{of}" for of in ("batch", "full", "local_epoch")}
+MEASUREMENTS = {field.name for field in fields(Reports)} | {
+    f"gradient_{of}" for of in ("batch", "full", "local_epoch")
+}
 
 
-def _of_kind(hook: Hook, name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:
+def _of_kind(
+    hook: Hook, name: str, value: Any, kind: type | tuple[type, ...], expected: str
+) -> None:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise wrong(hook, f"{name} is {_said(value)}, expected {expected}")
 
 
 def _said(value: Any) -> str:
-    return f"a {type(value).__name__}" if isinstance(value, Tensor) or len(repr(value)) > 60 else repr(value)
+    return (
+        f"a {type(value).__name__}"
+        if isinstance(value, Tensor) or len(repr(value)) > 60
+        else repr(value)
+    )
 
 
-def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]], x: Tensor | None = None) -> None:
+def shaped(
+    hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]], x: Tensor | None = None
+) -> None:
     """A tensor of one of these `shapes`, by how the interface writes them, "[m]", and of the type of x; or None."""
     if value is None:
         return
@@ -40,7 +50,9 @@ def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]]
         raise wrong(hook, f"{name} has shape {list(value.shape)}, expected {expected}")
     types = _NUMBERS if x is None else (x.dtype,)
     if value.dtype not in types:
-        raise wrong(hook, f"{name} is {value.dtype}, expected {' or '.join(map(str, types))}: use .to(...)")
+        raise wrong(
+            hook, f"{name} is {value.dtype}, expected {' or '.join(map(str, types))}: use .to(...)"
+        )
 
 
 def state(hook: Hook, answer: Any) -> State:
@@ -65,7 +77,10 @@ def selected(hook: Hook, answer: Any, clients: int) -> list[int]:
         raise wrong(hook, f"the answer is {answer.dtype}, expected ids, {torch.int64}")
     ids: list[int] = answer.flatten().sort().values.tolist()
     if not ids or len(set(ids)) < len(ids) or ids[0] < 0 or ids[-1] >= clients:
-        raise wrong(hook, f"the answer is {ids}, expected at least one of the clients 0 to {clients - 1}, each once")
+        raise wrong(
+            hook,
+            f"the answer is {ids}, expected at least one of the clients 0 to {clients - 1}, each once",
+        )
     return ids
 
 
@@ -77,9 +92,18 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
     if answer.lr_scale is not None and not bool(torch.isfinite(answer.lr_scale).all()):
         raise wrong(hook, f"lr_scale is not finite: {answer.lr_scale.tolist()}")
     models = answer.start.shape[:-2] if isinstance(answer.start, Tensor) else x.shape[:-1]
-    own = {"[m, P]": (m, parameters), **({"[models, m, P]": (*models, m, parameters)} if models else {})}
+    own = {
+        "[m, P]": (m, parameters),
+        **({"[models, m, P]": (*models, m, parameters)} if models else {}),
+    }
     shaped(hook, "direction", answer.direction, {"[P]": (parameters,), **own}, x)
-    shaped(hook, "start", answer.start, {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)}, x)
+    shaped(
+        hook,
+        "start",
+        answer.start,
+        {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)},
+        x,
+    )
     if isinstance(answer.prox, Tensor):
         shaped(hook, "prox", answer.prox, {"[models]": tuple(models), "one number": ()})
     else:
@@ -87,16 +111,26 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
     for name in ("mix", "momentum", "frozen", "epochs"):
         value, share = getattr(answer, name), name in ("mix", "momentum")
         if value is not None or name in ("momentum", "frozen"):
-            _of_kind(hook, name, value, (int, float) if share else int, "a number" if share else "a whole number")
+            _of_kind(
+                hook,
+                name,
+                value,
+                (int, float) if share else int,
+                "a number" if share else "a whole number",
+            )
             if not 0 <= value <= (1 if share else inf):
-                raise wrong(hook, f"{name} is {value}, expected {'0 to 1' if share else '0 or more'}")
+                raise wrong(
+                    hook, f"{name} is {value}, expected {'0 to 1' if share else '0 or more'}"
+                )
     for name in ("slope", "force"):
         if getattr(answer, name) is not None and not callable(getattr(answer, name)):
             raise wrong(hook, f"{name} is {_said(getattr(answer, name))}, expected a function")
     return answer
 
 
-def aggregate(hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Reports) -> tuple[Aggregate, State]:
+def aggregate(
+    hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Reports
+) -> tuple[Aggregate, State]:
     """The server's step from the server's model or models x, and its next state."""
     step, following = pair(hook, answer, "Aggregate")
     _of_kind(hook, "the answer's first part", step, Aggregate, "an Aggregate")
@@ -107,11 +141,19 @@ def aggregate(hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Repo
         words = "[m]" if reports.delta.dim() == 2 else "[models, m]"
         shaped(hook, "weights", step.weights, {words: tuple(reports.delta.shape[:-1])})
     shaped(
-        hook, "extra", step.extra, {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})}, x
+        hook,
+        "extra",
+        step.extra,
+        {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})},
+        x,
     )
     shaped(hook, "model", step.model, {"[M, P + B]" if several else "[P + B]": tuple(x.shape)}, x)
     # What came in was finite (`drop_diverged`), unless models were only measured.
-    if step.weights is not None and not bool(torch.isfinite(step.weights).all()) and bool(reports.delta.any()):
+    if (
+        step.weights is not None
+        and not bool(torch.isfinite(step.weights).all())
+        and bool(reports.delta.any())
+    ):
         raise wrong(hook, f"weights are not finite: {step.weights.tolist()}")
     return step, following
 
@@ -134,12 +176,18 @@ def measurements(algorithm: Algorithm) -> tuple[str, ...]:
     for name in algorithm.measurements:
         if name not in MEASUREMENTS:
             hint = nearest(name, sorted(MEASUREMENTS))
-            raise wrong(algorithm.aggregate, f"`measurements` of its class: nothing is called {name!r}{hint}")
+            raise wrong(
+                algorithm.aggregate,
+                f"`measurements` of its class: nothing is called {name!r}{hint}",
+            )
     answer = algorithm.required_measurements()
     _of_kind(algorithm.required_measurements, "the answer", answer, tuple, "a tuple")
     for name in answer:
         if name not in algorithm.measurements:
-            raise wrong(algorithm.required_measurements, f"{name!r} is not among the `measurements` of its class")
+            raise wrong(
+                algorithm.required_measurements,
+                f"{name!r} is not among the `measurements` of its class",
+            )
     return answer
 
 

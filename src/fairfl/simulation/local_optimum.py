@@ -55,7 +55,9 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
     result: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
         samples = clients.parts[part]
-        measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), samples, clients.classes)
+        measured = evaluate(
+            backend.forward, loss, EvaluationModels(best.unsqueeze(0)), samples, clients.classes
+        )
         result[f"loss_{part}"] = finite(float(measured.loss[0]))
         labels = int(count(samples, clients.classes).sum())
         learnt = labels and best.isfinite().all()

@@ -69,7 +69,9 @@ def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
         # Softmax over a short last dimension is slow on a CPU: classes first.
         first = outputs.flatten(0, -2).T.contiguous().log_softmax(0)
         return -first.gather(0, labels.flatten().unsqueeze(0)).view_as(labels)
-    return F.cross_entropy(outputs.flatten(0, -2), labels.flatten(), reduction="none").view_as(labels)
+    return F.cross_entropy(outputs.flatten(0, -2), labels.flatten(), reduction="none").view_as(
+        labels
+    )
 
 
 def _one_hot(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
@@ -109,13 +111,17 @@ def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
 
     That a sentence counts as one sample whatever its length is our reading; the papers do not say.
     """
-    words = F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=PADDING, reduction="none")
+    words = F.cross_entropy(
+        outputs.flatten(0, 1), labels.flatten(), ignore_index=PADDING, reduction="none"
+    )
     return mean_over_positions(words.view_as(labels), labels)
 
 
 def _logistic(outputs: Tensor, labels: Tensor) -> Tensor:
     """log(1 + exp(-y z)) with one output z [..., n, 1] and y = +1 for label 1, -1 for label 0."""
-    return F.binary_cross_entropy_with_logits(outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none")
+    return F.binary_cross_entropy_with_logits(
+        outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none"
+    )
 
 
 def _single(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
@@ -153,7 +159,9 @@ def _squared_error_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 LOSSES: dict[str, Loss] = {
-    "cross_entropy": ClosedForm(_cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets),
+    "cross_entropy": ClosedForm(
+        _cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets
+    ),
     "softmax_cross_entropy": ClosedForm(
         _softmax_cross_entropy,
         _one_hot,
@@ -161,7 +169,9 @@ LOSSES: dict[str, Loss] = {
         _softmax_cross_entropy_of_targets,
         mixed=lambda outputs: outputs.softmax(-1).softmax(-1),
     ),
-    "logistic": ClosedForm(_logistic, _single, _logistic_gradient, _logistic_of_targets, mixed=_both_probabilities),
+    "logistic": ClosedForm(
+        _logistic, _single, _logistic_gradient, _logistic_of_targets, mixed=_both_probabilities
+    ),
     "next_word": Loss(_next_word),
     "squared_error": ClosedForm(
         _squared_error,

@@ -30,11 +30,15 @@ class Modifiers:
                 self.changes_local_steps = f"modifier {name}"
             self.objective, self.privacy = self.objective or objective, self.privacy or privacy
         if self.objective is not None and self.privacy is not None and self.privacy.per_sample:
-            raise ValueError("dp.per_sample clips gradients of the loss, and lsr puts another objective in its place")
+            raise ValueError(
+                "dp.per_sample clips gradients of the loss, and lsr puts another objective in its place"
+            )
 
     def init(self, federation: Federation) -> None:
         """State before the first round."""
-        self.states = {name: modifier.init_state(federation) for name, modifier in self.used.items()}
+        self.states = {
+            name: modifier.init_state(federation) for name, modifier in self.used.items()
+        }
 
     def received(self, received: Received) -> Received:
         for modifier in self.used.values():
@@ -63,8 +67,14 @@ class Modifiers:
 
     def state_dict(self) -> dict[str, State]:
         """The states, on the CPU."""
-        return {name: {key: value.cpu() for key, value in state.items()} for name, state in self.states.items()}
+        return {
+            name: {key: value.cpu() for key, value in state.items()}
+            for name, state in self.states.items()
+        }
 
     def load_state_dict(self, saved: dict[str, State], device: torch.device) -> None:
         """Continue from what `state_dict` returned."""
-        self.states = {name: {key: value.to(device) for key, value in state.items()} for name, state in saved.items()}
+        self.states = {
+            name: {key: value.to(device) for key, value in state.items()}
+            for name, state in saved.items()
+        }

@@ -19,7 +19,9 @@ def history_table(result: Result) -> pa.Table:
     names = [name for name in result.history[0] if name != "round"]
     clients = result.history[0][names[0]].numel()
     columns: dict[str, Any] = {
-        "round": torch.stack([row["round"] for row in result.history]).repeat_interleave(clients).numpy(),
+        "round": torch.stack([row["round"] for row in result.history])
+        .repeat_interleave(clients)
+        .numpy(),
         "client": torch.arange(clients, dtype=torch.int32).repeat(len(result.history)).numpy(),
     }
     for name in names:
@@ -51,7 +53,10 @@ def diverged(clients: Clients, result: Result) -> bool:
     """True if the final loss of a client that has samples is not finite."""
     final = result.history[-1]
     losses = {name: final[f"loss_{name}"] for name in clients.parts if f"loss_{name}" in final}
-    return any(not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all()) for name, loss in losses.items())
+    return any(
+        not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all())
+        for name, loss in losses.items()
+    )
 
 
 def kept_tensors(spec: TrainingSpec, result: Result) -> dict[str, torch.Tensor]:

@@ -26,7 +26,11 @@ def first_of_permutation(count: int, m: int, source: torch.Generator) -> list[in
 
     randperm swaps place i with place i + (next 32 bits) mod (count - i), so what follows the first m plays no part.
     """
-    words = torch.empty((m + 1) // 2, dtype=torch.int64).random_(-(2**63), None, generator=source).tolist()
+    words = (
+        torch.empty((m + 1) // 2, dtype=torch.int64)
+        .random_(-(2**63), None, generator=source)
+        .tolist()
+    )
     bits = (half & 0xFFFFFFFF for word in words for half in (word >> 32, word))
     moved: dict[int, int] = {}  # place -> what lies there, where a swap has brought another number
     for i in range(m):

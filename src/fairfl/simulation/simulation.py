@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports, Selection
+from fairfl.algorithms.interface import (
+    NOT_MEASURED,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    Selection,
+)
 from fairfl.modifiers.interface import Samples, Schedule
 from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
@@ -35,7 +43,9 @@ class Result:
     x: Tensor  # [P + B], or [M, P + B] if the server keeps M models
     history: list[dict[str, Tensor]]
     dropped: int = 0  # reports that were left out, of all rounds, for a NaN or an infinity
-    path: list[Tensor] = field(default_factory=list)  # x at the evaluated rounds, if the setting keeps it
+    path: list[Tensor] = field(
+        default_factory=list
+    )  # x at the evaluated rounds, if the setting keeps it
     mixture: Tensor | None = None  # [K, R], see EvaluationModels; of the last evaluation
 
 
@@ -45,9 +55,13 @@ class TrainedModels:
 
     start: Tensor
     moved: Tensor  # start - trained model
-    unmoved: Tensor | None  # the models if nobody trained them; [..., 1, P + B] if they are the same for all clients
+    unmoved: (
+        Tensor | None
+    )  # the models if nobody trained them; [..., 1, P + B] if they are the same for all clients
     steps: Tensor  # [m] float64, local steps taken
-    loss_at_start: Tensor | None  # [m] or [models, m] float64, nats, if F_k comes from the first step
+    loss_at_start: (
+        Tensor | None
+    )  # [m] or [models, m] float64, nats, if F_k comes from the first step
 
     @property
     def models(self) -> Tensor:
@@ -130,7 +144,9 @@ class Simulation:
         self.modifiers.init(federation)
         traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
         self.communication = Communication(traffic, self.parameters)
-        self.exchanges_per_round = hook_checks.count(hooks.exchanges_per_round, hooks.exchanges_per_round(federation))
+        self.exchanges_per_round = hook_checks.count(
+            hooks.exchanges_per_round, hooks.exchanges_per_round(federation)
+        )
         self.history = History(clients)
         self.result = Result(self.x, self.history.rows)
         self.stalled = False  # in the newest round nobody sent finite numbers
@@ -185,7 +201,9 @@ class Simulation:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
-        plan = hook_checks.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
+        plan = hook_checks.plan(
+            hook, hook(self.state, received), len(clients), self.x, self.parameters
+        )
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
         reports = self.measure_trained(clients, received, trained, plan)
@@ -252,22 +270,33 @@ class Simulation:
         start = start_of(plan, self.x, len(clients))
         taken = [local.steps(self.train_part.sizes[k]) for k in clients]
         steps = sent(torch.tensor(taken, dtype=torch.float64), self.device)
-        if plan.epochs == 0:  # clients measure models, of which there may be many: not one copy for each client
+        if (
+            plan.epochs == 0
+        ):  # clients measure models, of which there may be many: not one copy for each client
             unmoved = start[..., :1, :] if start.stride(-2) == 0 else start
             return TrainedModels(start, start.new_zeros(()).expand_as(start), unmoved, steps, None)
         work = Work.of_plan(plan, self.x, clients, self.learning_rate)
-        trained = self.backend.train(work, local, self.round, losses=self.measurements.loss_from_first_step(clients))
+        trained = self.backend.train(
+            work, local, self.round, losses=self.measurements.loss_from_first_step(clients)
+        )
         moved = trained.delta.view(start.shape)
         loss_at_start = None if trained.loss is None else trained.loss.view(start.shape[:-1])
         return TrainedModels(start, moved, None, steps, loss_at_start)
 
-    def measure_trained(self, clients: list[int], received: Received, trained: TrainedModels, plan: Plan) -> Reports:
+    def measure_trained(
+        self, clients: list[int], received: Received, trained: TrainedModels, plan: Plan
+    ) -> Reports:
         """What the clients send back: updates D_k of the parameters, their buffers, and what the algorithm needs."""
         P = self.parameters
         known: dict[str, Any] = dict(received.__dict__)
         if trained.loss_at_start is not None:
             known["loss_received"] = trained.loss_at_start
-        known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P], "mix": plan.mix}
+        known |= {
+            "start": trained.start,
+            "steps": trained.steps,
+            "delta": trained.moved[..., :P],
+            "mix": plan.mix,
+        }
         if trained.moved.shape[-1] > P:
             known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
         if self.measurements.needed("after"):
@@ -281,7 +310,9 @@ class Simulation:
             return
         reports = self.modifiers.reports(reports)
         hook = self.algorithm.aggregate
-        aggregate, self.state = hook_checks.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
+        aggregate, self.state = hook_checks.aggregate(
+            hook, hook(self.state, reports), self.x, self.parameters, reports
+        )
         self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
 
     # -- evaluate -------------------------------------------------------------------------------
@@ -290,9 +321,13 @@ class Simulation:
         with self.without_gradients():
             models = self.evaluation_models()
             self.result.mixture = models.mixture
-            evaluations: dict[str, Evaluation] = {p: self.evaluate(p, models) for p in self.spec.evaluated_parts}
+            evaluations: dict[str, Evaluation] = {
+                p: self.evaluate(p, models) for p in self.spec.evaluated_parts
+            }
             if self.stalled:  # a model that no client can train has diverged, though its loss may still be a number
-                evaluations = {part: replace(e, loss=e.loss * float("nan")) for part, e in evaluations.items()}
+                evaluations = {
+                    part: replace(e, loss=e.loss * float("nan")) for part, e in evaluations.items()
+                }
             self.history.add(self.round, evaluations)
             if self.spec.keep == "path":
                 self.result.path.append(self.x.cpu().clone())
@@ -300,16 +335,22 @@ class Simulation:
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
         hook = self.algorithm.evaluation_models
-        return hook_checks.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
+        return hook_checks.evaluation_models(
+            hook, hook(self.state, self.x), self.x, self.clients.count
+        )
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""
         models = models or self.evaluation_models()
-        return evaluate(self.backend.forward, self.loss, models, self.clients.parts[part], self.clients.classes)
+        return evaluate(
+            self.backend.forward, self.loss, models, self.clients.parts[part], self.clients.classes
+        )
 
     def losses(self, part: str, clients: list[int]) -> Tensor:
         """Mean losses of x on a part, [m] float64, nats; [M, m] if the server keeps several models."""
-        return client_losses(self.backend.forward, self.loss, self.x, self.clients.parts[part].of_clients(clients))
+        return client_losses(
+            self.backend.forward, self.loss, self.x, self.clients.parts[part].of_clients(clients)
+        )
 
     def without_gradients(self) -> torch.inference_mode | torch.no_grad:
         """No autograd around rounds and evaluations. Where no step needs it, nor is any tensor made ready for it: on a
@@ -322,12 +363,16 @@ class Simulation:
     def learning_rate(self) -> float:
         """Local rate of this round."""
         decay = self.spec.lr_decay
-        return self.spec.learning_rate * (decay.factor ** (self.round // decay.every) if decay else 1.0)
+        return self.spec.learning_rate * (
+            decay.factor ** (self.round // decay.every) if decay else 1.0
+        )
 
     def measures(self) -> dict[str, float]:
         """Measures of the run as a whole, by metric (fairfl.metrics.registry.SUMMED)."""
         rounds = self.spec.rounds
-        values = self.communication.measures(rounds, self.spec.clients_per_round, self.result.x.shape[-1])
+        values = self.communication.measures(
+            rounds, self.spec.clients_per_round, self.result.x.shape[-1]
+        )
         if "aligned" in self.state:
             values["fair_angle_share"] = float(self.state["aligned"]) / rounds
         if self.result.x.numel() == 1:

@@ -27,10 +27,14 @@ def members(spec: SurrogateSpec, clients: Clients) -> list[int]:
     Raises FairflError if there are not as many clusters as the setting says.
     """
     expected = spec.surrogate.clusters
-    clusters = [0] * clients.count if expected == 1 or clients.clusters is None else clients.clusters
+    clusters = (
+        [0] * clients.count if expected == 1 or clients.clusters is None else clients.clusters
+    )
     actual = len(set(clusters))
     if expected != actual:
-        raise FairflError(f"surrogate.clusters is {expected}, the partition's number of true clusters is {actual}")
+        raise FairflError(
+            f"surrogate.clusters is {expected}, the partition's number of true clusters is {actual}"
+        )
     return [k for k, cluster in enumerate(clusters) if cluster == spec.cluster]
 
 
@@ -45,13 +49,21 @@ class Pooled:
     Raises ValueError if model, loss and data do not fit, FairflError if there is nothing to measure.
     """
 
-    def __init__(self, spec: SurrogateSpec, clients: Clients, chosen: torch.device, backend: str = "auto") -> None:
+    def __init__(
+        self, spec: SurrogateSpec, clients: Clients, chosen: torch.device, backend: str = "auto"
+    ) -> None:
         self.spec = spec
         self.parts: dict[str, Part] = {part: clients.parts[part] for part in spec.evaluated_parts}
         self.tested = self.parts["test"].counts.double()
         if not self.tested.sum():
-            raise FairflError(f"surrogate of cluster {spec.cluster}: its clients have no test samples")
-        together = replace(clients, parts={name: pooled(part) for name, part in clients.parts.items()}, clusters=None)
+            raise FairflError(
+                f"surrogate of cluster {spec.cluster}: its clients have no test samples"
+            )
+        together = replace(
+            clients,
+            parts={name: pooled(part) for name, part in clients.parts.items()},
+            clusters=None,
+        )
         self.backend, self.x = make_backend(spec, together, backend, chosen)
         self.loss, self.device = LOSSES[spec.loss], chosen
         size = spec.batch_size
@@ -60,7 +72,9 @@ class Pooled:
         # The pooled client is number 0 in every job: its own branch of the seed tree keeps the clusters' batches apart.
         seed = seed_of(spec.seed, "surrogate", spec.cluster)
         # Between two measurements.
-        self.local = LocalTraining(spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay)
+        self.local = LocalTraining(
+            spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay
+        )
         self.rate = torch.tensor([spec.learning_rate], dtype=torch.float64)
         self.epoch = 0
         self.curve: list[tuple[int, float]] = []  # epoch, pooled test loss
@@ -73,7 +87,10 @@ class Pooled:
     def snapshot(self) -> dict[str, Any]:
         """The present epoch with the losses of each client on each part; None where there is no finite number."""
         losses = {f"loss_{part}": self.losses(part).tolist() for part in self.parts}
-        return {"epoch": self.epoch, **{name: list(map(finite, values)) for name, values in losses.items()}}
+        return {
+            "epoch": self.epoch,
+            **{name: list(map(finite, values)) for name, values in losses.items()},
+        }
 
     def measure(self) -> None:
         """Extend the curve; keep the losses of the epoch of smallest pooled test loss."""
@@ -89,8 +106,15 @@ class Pooled:
 
     def train(self) -> None:
         """As many epochs as lie between two measurements, fewer at the end."""
-        local = replace(self.local, epochs=min(self.local.epochs, self.spec.surrogate.epochs - self.epoch))
-        self.x = self.x - self.backend.train(Work([0], self.x.unsqueeze(0), self.rate), local, self.epoch).delta[0]
+        local = replace(
+            self.local, epochs=min(self.local.epochs, self.spec.surrogate.epochs - self.epoch)
+        )
+        self.x = (
+            self.x
+            - self.backend.train(
+                Work([0], self.x.unsqueeze(0), self.rate), local, self.epoch
+            ).delta[0]
+        )
         self.epoch += local.epochs
 
     def run(self, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
@@ -107,12 +131,19 @@ class Pooled:
             self.measure()
             progress.step(-(-self.epoch // every), force=self.epoch == epochs)
             if checkpoint and self.epoch < epochs and checkpoint.due():
-                checkpoint.save({"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best})
+                checkpoint.save(
+                    {"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best}
+                )
         curve = {
             "epoch": [epoch for epoch, _ in self.curve],
             "loss_test": [finite(loss) for _, loss in self.curve],
         }
-        return {"diverged": self.diverged, "best": self.best, "last": self.snapshot(), "curve": curve}
+        return {
+            "diverged": self.diverged,
+            "best": self.best,
+            "last": self.snapshot(),
+            "curve": curve,
+        }
 
     def latest(self) -> str:
         return f"epoch {self.epoch}  loss {self.curve[-1][1]:.4f}  best {self.best['epoch']}"
@@ -123,8 +154,15 @@ def known(spec: SurrogateSpec, data: Path, clients: int) -> dict[str, Any]:
     _, metadata = prepared.load(data)
     if "bayes_loss" not in metadata:
         name = spec.data.name
-        raise FairflError(f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained")
+        raise FairflError(
+            f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained"
+        )
     (value,) = prepared.numbers(data, metadata, "bayes_loss")
     losses = {f"loss_{part}": [value] * clients for part in spec.evaluated_parts}
     snapshot = {"epoch": 0, **losses}
-    return {"diverged": False, "best": snapshot, "last": snapshot, "curve": {"epoch": [], "loss_test": []}}
+    return {
+        "diverged": False,
+        "best": snapshot,
+        "last": snapshot,
+        "curve": {"epoch": [], "loss_test": []},
+    }

@@ -53,7 +53,9 @@ def metric_works(clients: int) -> dict[str, Work]:
     }
 
 
-def variant_record(variant: TimedVariant, models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
+def variant_record(
+    variant: TimedVariant, models: int, rounds: list[float], passes: list[float]
+) -> dict[str, Any]:
     """Seconds of one variant by metric id, each repetition.
 
     A server that keeps M models trains them one after the other here; in 1 / M of the time with a device for each.
@@ -74,11 +76,16 @@ def variant_record(variant: TimedVariant, models: int, rounds: list[float], pass
 def measure(spec: TimingSpec, simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
     """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
     rounds = in_turns([simulation.run_round for simulation in simulations], spec.rounds, watch)
-    passes = in_turns([partial(simulation.evaluate, "test") for simulation in simulations], spec.inferences, watch)
+    passes = in_turns(
+        [partial(simulation.evaluate, "test") for simulation in simulations], spec.inferences, watch
+    )
     works = metric_works(spec.clients) if spec.metrics else {}
     metrics = in_turns(list(works.values()), spec.metrics, watch)
     models = [simulation.algorithm.server_models() or 1 for simulation in simulations]
     return {
-        "variants": [variant_record(*timed) for timed in zip(spec.variants, models, rounds, passes, strict=True)],
+        "variants": [
+            variant_record(*timed)
+            for timed in zip(spec.variants, models, rounds, passes, strict=True)
+        ],
         "metrics": dict(zip(works, metrics, strict=True)),
     }

@@ -38,7 +38,9 @@ CLIENTS = 8
 PASSED = ".toy_runs"  # in the project's copy: a file for each algorithm that has passed
 
 Digests = dict[str, str]  # by name: state.lambda, reports.delta
-Call = tuple[str, Digests, Digests]  # of a hook: where it stands, what it was given, what it answered
+Call = tuple[
+    str, Digests, Digests
+]  # of a hook: where it stands, what it was given, what it answered
 
 
 class _InPlaceError(PluginError):
@@ -48,7 +50,9 @@ class _InPlaceError(PluginError):
 def check_once(copy: Path, spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     """`check`, once for each algorithm of the project's copy with these modifiers and hyper-parameters; numbers among
     these are not told apart."""
-    chosen = {name: value for name, value in spec.hyperparameters.items() if not isinstance(value, float)}
+    chosen = {
+        name: value for name, value in spec.hyperparameters.items() if not isinstance(value, float)
+    }
     passed = copy / PASSED / fingerprint([spec.algorithm, chosen, spec.modifiers])
     if not passed.exists():
         check(spec, clients, memberships)
@@ -66,8 +70,12 @@ def check(spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     m = K if spec.clients_per_round == clients else -(-K // 2)
     small = {"clients_per_round": m, "local_epochs": 1, "batch_size": 2}
     model = Model(name="mlp", hidden=[4])  # type: ignore[call-arg]
-    toy = spec.model_copy(update={**small, "model": model, "loss": "cross_entropy", "evaluated_parts": ["train"]})
-    algorithms.load(spec.algorithm)  # each process imports it again, but not what it takes from libraries
+    toy = spec.model_copy(
+        update={**small, "model": model, "loss": "cross_entropy", "evaluated_parts": ["train"]}
+    )
+    algorithms.load(
+        spec.algorithm
+    )  # each process imports it again, but not what it takes from libraries
     with tempfile.TemporaryDirectory() as folder:
         arguments = toy, K, None if memberships is None else memberships[:K], Path(folder)
         try:
@@ -108,18 +116,24 @@ def _apart(*arguments: Any) -> list[list[Call]]:
         return process.submit(_play, *arguments).result()
 
 
-def _play(spec: TrainingSpec, K: int, memberships: Tensor | None, folder: Path, saved: int) -> list[list[Call]]:
+def _play(
+    spec: TrainingSpec, K: int, memberships: Tensor | None, folder: Path, saved: int
+) -> list[list[Call]]:
     """Calls before the first round, of its evaluation and of all rounds if none is `saved`, else of the one after."""
     sys.stdout = io.StringIO()  # what the plug-in prints is said by the run itself
     chosen, calls = device.choose("cpu", 1), [[]]  # type: ignore[var-annotated]
     for name in list(sys.modules):
-        if name.startswith(("fairfl.algorithms.", "fairfl.modifiers.")) and not name.endswith(".interface"):
+        if name.startswith(("fairfl.algorithms.", "fairfl.modifiers.")) and not name.endswith(
+            ".interface"
+        ):
             del sys.modules[name]
     for plugin in (algorithms.load(spec.algorithm), *map(modifiers.load, spec.modifiers)):
         for name, hook in vars(plugin).copy().items():
             if isinstance(hook, FunctionType) and name[0] != "_":
                 setattr(plugin, name, _noted(hook, calls))
-    simulation = Simulation(spec, _clients(K), torch.ones(K, dtype=torch.float64), chosen, memberships=memberships)
+    simulation = Simulation(
+        spec, _clients(K), torch.ones(K, dtype=torch.float64), chosen, memberships=memberships
+    )
     if state := Checkpoint(folder / str(saved), "toy", 0).restore():
         simulation.load_state_dict(state)
     else:
@@ -146,18 +160,30 @@ def _noted(hook: Callable[..., Any], calls: list[list[Call]]) -> Callable[..., A
     names = code_of(function).co_varnames
 
     def digests(arguments: tuple[Any, ...]) -> Digests:
-        return {k: v for name, value in zip(names, arguments, strict=False) for k, v in _digests(value, name)}
+        return {
+            k: v
+            for name, value in zip(names, arguments, strict=False)
+            for k, v in _digests(value, name)
+        }
 
     @wraps(hook)
     def called(*arguments: Any, **options: Any) -> Any:
         given = digests(arguments)
         answer = hook(*arguments, **options)
-        if changed := [name for name, digest in digests(arguments).items() if given.get(name) != digest]:
+        if changed := [
+            name for name, digest in digests(arguments).items() if given.get(name) != digest
+        ]:
             what = f"changes {', '.join(changed)} in place, which others go on with; compute a new tensor"
             raise _InPlaceError(str(wrong(function, what)))
-        calls[-1].append((str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, "the answer"))))
+        calls[-1].append(
+            (str(wrong(function, "")).rstrip(": "), given, dict(_digests(answer, "the answer")))
+        )
         force = getattr(answer, "force", None)
-        return replace(answer, force=_noted(force, calls)) if isinstance(answer, Plan) and force else answer
+        return (
+            replace(answer, force=_noted(force, calls))
+            if isinstance(answer, Plan) and force
+            else answer
+        )
 
     return called
 
@@ -167,6 +193,9 @@ def _digests(value: Any, name: str) -> Iterator[tuple[str, str]]:
     for at, part in leaves(value, (name,)):
         if isinstance(part, Tensor):
             bits = part.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-            yield format_place(at), f"{part.dtype} {list(part.shape)} {hashlib.sha256(bits).hexdigest()}"
+            yield (
+                format_place(at),
+                f"{part.dtype} {list(part.shape)} {hashlib.sha256(bits).hexdigest()}",
+            )
         elif isinstance(part, int | float | str | None):
             yield format_place(at), repr(part)

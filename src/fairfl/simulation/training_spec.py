@@ -18,15 +18,20 @@ class Model(parts.Choice):
 class LearningSpec(JobSpec):
     """Local training of one model: by clients of a federation, by one client alone, or on pooled data."""
 
-    data: parts.Data | None = Field(None, description="of the prepared tensors, which are an input; recorded, not read")
+    data: parts.Data | None = Field(
+        None, description="of the prepared tensors, which are an input; recorded, not read"
+    )
     model: Model
     pretrained_sha256: dict[str, str] = Field(
-        default_factory=dict, description="of the files that model.pretrained means, by name; {}: none of one's own"
+        default_factory=dict,
+        description="of the files that model.pretrained means, by name; {}: none of one's own",
     )
     loss: parts.Loss
     optimizer: parts.Optimizer = Field(description="of the local steps; starts anew in each round")
     learning_rate: float = Field(description="of the local steps, before any decay")
-    weight_decay: float = Field(description="decoupled: y shrinks by learning_rate x weight_decay per step")
+    weight_decay: float = Field(
+        description="decoupled: y shrinks by learning_rate x weight_decay per step"
+    )
     batch_size: parts.Count | None = Field(description="samples; null: full batch")
     precision: parts.Precision = Field(description="arithmetic of the layers' products")
     seed: parts.Seed
@@ -38,10 +43,16 @@ class TrainingSpec(LearningSpec):
     setting: str
     algorithm: parts.Algorithm
     variant: str = Field(description="its folder")
-    hyperparameters: dict[str, Any] = Field(description="all of the algorithm's, as its Config names them")
-    modifiers: dict[str, dict[str, Any]] = Field(description="modifier -> all of its hyper-parameters")
+    hyperparameters: dict[str, Any] = Field(
+        description="all of the algorithm's, as its Config names them"
+    )
+    modifiers: dict[str, dict[str, Any]] = Field(
+        description="modifier -> all of its hyper-parameters"
+    )
     clients_per_round: parts.Count
-    client_seed: parts.Seed | None = Field(None, description="of the rounds' clients; null: the run's own seed")
+    client_seed: parts.Seed | None = Field(
+        None, description="of the rounds' clients; null: the run's own seed"
+    )
     rounds: parts.Count
     local_epochs: parts.Count = Field(description="epochs of each client in a round")
     lr_decay: parts.Decay | None = Field(description="null: a constant learning rate")
@@ -50,7 +61,9 @@ class TrainingSpec(LearningSpec):
         None, description="evaluations at further rounds, spaced evenly in log(round)"
     )
     evaluated_parts: list[parts.PartName]
-    keep: parts.Keep = Field(description="what the run leaves: nothing, its last model, its path over evaluated rounds")
+    keep: parts.Keep = Field(
+        description="what the run leaves: nothing, its last model, its path over evaluated rounds"
+    )
 
     # What the partition, an input, was made from: recorded so that `fairfl plan` names what changed, not read.
     samples: parts.Count | None = None

@@ -30,7 +30,11 @@ SHOWN = 8  # running jobs on the screen
 # Rules whose jobs print themselves what they have to say.
 _SPEAKING = {"calibrated", "clear", "plan", "report", "record", "reproduction", "verify"}
 # What Snakemake says after a failure, whose reason has been said.
-_KNOWN = ("Exiting because a job execution failed", "At least one job did not complete successfully", "Complete log(s)")
+_KNOWN = (
+    "Exiting because a job execution failed",
+    "At least one job did not complete successfully",
+    "Complete log(s)",
+)
 _NEWS = (
     "Nothing to be done",
     "This was a dry-run",
@@ -39,21 +43,31 @@ _NEWS = (
 )
 _INTERRUPTED = ("Terminating processes", "Will exit after", "Cancelling snakemake")
 # A command that failed: its job is named by what it is, with its log.
-_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*Command '.*' (returned|died with) ", re.S)
-_PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M)
+_COMMAND = re.compile(
+    r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*Command '.*' (returned|died with) ", re.S
+)
+_PLACE = re.compile(
+    r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M
+)
 
 
 class Display(logging.Handler):
     """Shows a `Run`. `finish` must be called at its end."""
 
-    def __init__(self, stream: TextIO | None = None, plain: bool = False, dry: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, plain: bool = False, dry: bool = False
+    ) -> None:
         super().__init__()
         self.stream, self.dry = stream or sys.stderr, dry
         self.run = Run()
         # Of the job of a rule with this log: the rule, and why it must run; of each job for which it stands.
         self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
-        self.idle: Callable[[], Iterator[str]] = lambda: iter(())  # what is said where nothing is to do
-        self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
+        self.idle: Callable[[], Iterator[str]] = lambda: iter(
+            ()
+        )  # what is said where nothing is to do
+        self.told: Callable[[dict[str, Counter[str]]], list[str]] = (
+            lambda reasons: []
+        )  # what a dry run says of them
         self.expected = lambda jobs: ""
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
@@ -62,7 +76,9 @@ class Display(logging.Handler):
         self._screen: Any = None
         self._pressed = False  # Ctrl-C
 
-    def introduce(self, workload: Workload, results: Path, summaries: Path, asked: Callable[[], list[str]]) -> None:
+    def introduce(
+        self, workload: Workload, results: Path, summaries: Path, asked: Callable[[], list[str]]
+    ) -> None:
         """Learn what jobs are called, which targets the user asks for (`asked`), and where these lie."""
         self.run.speak = partial(describe_job, workload)
         self.run.locate = partial(located, workload, results)
@@ -124,7 +140,9 @@ class Display(logging.Handler):
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
         job = self.run.fail(record["jobid"])
-        if job and any(group == [job] for group in self.run.alike()):  # more of one cause are told at the end
+        if job and any(
+            group == [job] for group in self.run.alike()
+        ):  # more of one cause are told at the end
             self.say(f"failed: {job.name}\n   log: {job.log}")
 
     # -- what is shown ----------------------------------------------------------------------------
@@ -165,7 +183,9 @@ class Display(logging.Handler):
                 before(number, frame)
 
         def silent(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-            usual(kind, error, trace) if kind is not KeyboardInterrupt else self.say("interrupted: nothing has run yet")
+            usual(kind, error, trace) if kind is not KeyboardInterrupt else self.say(
+                "interrupted: nothing has run yet"
+            )
 
         if before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, heard)
@@ -185,7 +205,9 @@ def line(run: Run) -> str:
     under_way = [rule for rule, count in run.totals.items() if 0 < run.done[rule] < count]
     kinds = [f"{run.done[rule]:,} of {counted(rule, run.totals[rule])}" for rule in under_way]
     kinds += [f"{job.name}: {job.doing() or 'runs'}" for job in list(run.running.values())[:1]]
-    return "; ".join([f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds])
+    return "; ".join(
+        [f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds]
+    )
 
 
 def screen(run: Run, stream: TextIO) -> Any:
@@ -208,14 +230,22 @@ def screen(run: Run, stream: TextIO) -> Any:
                 bar = ProgressBar(total=count, completed=run.done[rule], width=30)
                 bars.add_row(called(rule), bar, f"{run.done[rule]:,} of {count:,}")
             jobs = list(run.running.values())
-            lines = [f"{job.name} · {job.doing() or span(run.clock() - job.begun)}" for job in jobs[:SHOWN]]
+            lines = [
+                f"{job.name} · {job.doing() or span(run.clock() - job.begun)}"
+                for job in jobs[:SHOWN]
+            ]
             lines += [f"and {len(jobs) - SHOWN} more"] * (len(jobs) > SHOWN)
             failed = f", {len(run.failed)} failed" if run.failed else ""
             lines.append(f"{run.done.total():,} of {run.total:,} jobs{failed}")
             return Group(bars, *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
 
     live = Live(
-        View(), console=console, refresh_per_second=2, transient=True, redirect_stdout=False, redirect_stderr=False
+        View(),
+        console=console,
+        refresh_per_second=2,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
     live.start()
     return live

@@ -49,13 +49,17 @@ def describe_job(workload: Workload, rule: str, wildcards: Mapping[str, str]) ->
     if "algorithm" in names:
         variant = Variant.from_folder(names.pop("algorithm"), names.pop("variant", "default"))
         usage = workload.sharing.usage(setting, variant.algorithm)
-        parts.append(f"{usage.title if usage else variant.algorithm} {variant.csv.replace(',', ', ')}".strip())
+        parts.append(
+            f"{usage.title if usage else variant.algorithm} {variant.csv.replace(',', ', ')}".strip()
+        )
     if artifact:
         paper = workload.papers[names.pop("paper")]
         parts.append(f"{paper.paper} {paper.artifacts[artifact].title}")
     parts += [part for part in (setting, names.pop("key", "")) if part]
     parts += [f"{name} {value}" for name, value in names.items()]
-    kind = {"train": "", "table": "", "figure": ""}.get(rule, rule.replace("_", " ") if rule in KINDS else rule)
+    kind = {"train": "", "table": "", "figure": ""}.get(
+        rule, rule.replace("_", " ") if rule in KINDS else rule
+    )
     return " ".join(filter(None, (kind, ", ".join(parts)))) or rule
 
 

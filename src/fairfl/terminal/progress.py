@@ -11,7 +11,9 @@ from typing import Any
 from fairfl.terminal.names import KINDS
 
 # What fairfl.runtime.progress prints into a job's log.
-_ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+ (?:rounds/s|s a round)).*?(?:([\d.]+) s to go)?\s*$")
+_ROUND = re.compile(
+    r"round (\d+)/(\d+) +([\d.]+ (?:rounds/s|s a round)).*?(?:([\d.]+) s to go)?\s*$"
+)
 # Names of files, words in quotes and numbers: of one job, not of what went wrong.
 _OWN = re.compile(r"'[^']*'|\S*/\S*|\d[\d.,]*")
 TAIL = 4096  # bytes of a log in which its last line is looked for
@@ -50,7 +52,11 @@ class Job:
         except OSError:
             return ""
         found = _ROUND.search(" ".join(lines[-20:]))
-        return f"round {found[1]} of {found[2]}, {found[3]}, {span(float(found[4] or 0))} left" if found else ""
+        return (
+            f"round {found[1]} of {found[2]}, {found[3]}, {span(float(found[4] or 0))} left"
+            if found
+            else ""
+        )
 
 
 @dataclass
@@ -70,7 +76,9 @@ class Run:
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
     begun: float = 0.0
-    kinds: Iterable[str] = tuple(KINDS)  # rules that leave files; the others are targets, which do nothing
+    kinds: Iterable[str] = tuple(
+        KINDS
+    )  # rules that leave files; the others are targets, which do nothing
     interrupted: bool = False  # by the user, who has pressed Ctrl-C
 
     def plan(self, counts: Mapping[str, int]) -> None:

@@ -16,11 +16,17 @@ LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
-def success_lines(run: Run, results: Path, papers: Mapping[str, Paper] = {}, scale: str = "") -> Iterator[str]:
+def success_lines(
+    run: Run, results: Path, papers: Mapping[str, Paper] = {}, scale: str = ""
+) -> Iterator[str]:
     """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
-    made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
+    made = " and ".join(
+        counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule]
+    )
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
-    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built at scale {scale}" if made else "")
+    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (
+        f"; {made} built at scale {scale}" if made else ""
+    )
     whole = "page" in run.done or "all" in run.asked()
     if whole:
         yield from checked_lines(results, papers)
@@ -50,15 +56,24 @@ def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[s
     claims = records(results / "claims.csv", "claims", ClaimLine)
     made = totals(lines, claims, papers)
     found, other = made.numbers, set().union(*readings_and_own(papers))
-    apart = sum(line.verdict.startswith("not comparable") for line in lines if line.artifact not in other)
+    apart = sum(
+        line.verdict.startswith("not comparable") for line in lines if line.artifact not in other
+    )
     if found.published or apart:  # of your own experiments no paper reports any
         text = f"checked: {found.checked:,} of {found.published:,} published numbers"
         if found.checked:
             came_out = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
             text += f": {came_out}, {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
-        yield text + (f"; {apart:,} more have another scale, data or hardware than the paper's" if apart else "")
+        yield text + (
+            f"; {apart:,} more have another scale, data or hardware than the paper's"
+            if apart
+            else ""
+        )
     claimed = []
-    for whose, counts in (("", made.claims.statuses), ("your experiments: ", made.own_claims.statuses)):
+    for whose, counts in (
+        ("", made.claims.statuses),
+        ("your experiments: ", made.own_claims.statuses),
+    ):
         if said := ", ".join(f"{counts[word]} {word}" for word in _STATUSES if counts[word]):
             claimed.append(whose + said)
     if claimed:
@@ -67,7 +82,13 @@ def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[s
 
 RECORDED = "make stored-results   (the same at full scale, from stored results: minutes)"
 PLAN = "fairfl plan --config scale=full   (which runs would check more numbers, and how long they take)"
-_STATUSES = ("supported", "refuted", "inconclusive", "missing numbers", "not evaluated at this scale")
+_STATUSES = (
+    "supported",
+    "refuted",
+    "inconclusive",
+    "missing numbers",
+    "not evaluated at this scale",
+)
 
 
 def interrupted(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
@@ -108,7 +129,11 @@ def rerun_command(job: Job, snakemake: str, config: Mapping[str, object]) -> str
 
     `snakemake`: what this process was called as, which a shell may not be able to call: a module, or fairfl's.
     """
-    called = [snakemake] if os.access(snakemake, os.X_OK) and "/" in snakemake else [sys.executable, "-m", "snakemake"]
+    called = (
+        [snakemake]
+        if os.access(snakemake, os.X_OK) and "/" in snakemake
+        else [sys.executable, "-m", "snakemake"]
+    )
     here, shell = os.getcwd(), os.environ.get("PWD", "")
     away = shell and os.path.isdir(shell) and not os.path.samefile(shell, here)
     command = shlex.join([*called, "--cores", "1", *options(config), "--", job.output])

@@ -34,7 +34,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Who may write a file, where a job runs, how it starts and what it prints: none of this changes a number.
 PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
-READERS = {f"{PLUMBING}{name}" for name in ("differences", "generators", "json_text", "result_files", "tables")}
+READERS = {
+    f"{PLUMBING}{name}"
+    for name in ("differences", "generators", "json_text", "result_files", "tables")
+}
 
 MEMORY = Path("results/.code_hashes.json")
 _used: dict[
@@ -60,7 +63,11 @@ class _Finder(ModuleFinder):
 
     def _is_python_file(self, filename: str, dirpath: str) -> bool:
         path = Path(dirpath, filename)
-        return super()._is_python_file(filename, dirpath) and path.is_file() and _module(path) not in self.faults
+        return (
+            super()._is_python_file(filename, dirpath)
+            and path.is_file()
+            and _module(path) not in self.faults
+        )
 
     def leave_out(self, path: Path) -> None:
         """Leave out a file that grimp cannot read."""
@@ -68,7 +75,10 @@ class _Finder(ModuleFinder):
         try:
             compile(path.read_bytes(), path, "exec", ast.PyCF_ONLY_AST)
         except SyntaxError as error:
-            line, what = f", line {error.lineno}" if error.lineno else "", f"SyntaxError: {error.msg}"
+            line, what = (
+                f", line {error.lineno}" if error.lineno else "",
+                f"SyntaxError: {error.msg}",
+            )
         except (OSError, ValueError) as error:
             what = str(error)
         self.faults[_module(path)] = f"{os.path.relpath(path)}{line}: {what}"
@@ -97,9 +107,15 @@ def _graph() -> Any:
         _finder.leave_out(Path(found[1]))
         return _graph()
     for job in filter(_is_job, graph.modules):  # without what they import for planning
-        planned = [(node.lineno, node.end_lineno or 0) for node in planning(ast.parse(_path(job).read_bytes()))]
+        planned = [
+            (node.lineno, node.end_lineno or 0)
+            for node in planning(ast.parse(_path(job).read_bytes()))
+        ]
         for imported in graph.find_modules_directly_imported_by(job) if planned else ():
-            lines = [place["line_number"] for place in graph.get_import_details(importer=job, imported=imported)]
+            lines = [
+                place["line_number"]
+                for place in graph.get_import_details(importer=job, imported=imported)
+            ]
             if all(any(first <= line <= last for first, last in planned) for line in lines):
                 graph.remove_import(importer=job, imported=imported)
     return graph
@@ -124,14 +140,20 @@ def closure(*entries: str) -> dict[str, str]:
     for module, fault in _finder.faults.items():
         if any(module.rpartition(".")[2] in _imported(user) for user in modules):
             raise FairflError(fault)
-    hashed = sorted(module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING))
+    hashed = sorted(
+        module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING)
+    )
     whole = any(map(_reads_programs, hashed))
     return {module: module_hash(module, whole) for module in hashed}
 
 
 def _imported(module: str) -> set[str]:
     """Names that a module imports, each part of a dotted one."""
-    nodes = [node for node in ast.walk(ast.parse(_source(module))) if isinstance(node, ast.Import | ast.ImportFrom)]
+    nodes = [
+        node
+        for node in ast.walk(ast.parse(_source(module)))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     names = [alias.name for node in nodes for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     return {part for name in names for part in name.split(".")}
@@ -159,7 +181,9 @@ def _hashed(module: str, whole: bool) -> tuple[str, bool]:
     """Hash of a module, and whether it may read programs; computed once for each content of its files."""
     path, source = _path(module), _source(module)
     beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
-    files = b"".join(file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)])
+    files = b"".join(
+        file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)]
+    )
     options = (whole, _is_job(module), sys.version_info[:2], len(source))
     key = hashlib.sha256(_form() + repr(options).encode() + source + files).hexdigest()
     if key not in _used:
@@ -201,9 +225,15 @@ def files_named(path: Path, source: bytes) -> list[Path]:
         try:
             names = tuple(ast.literal_eval(node.value))
         except (ValueError, TypeError):
-            raise FairflError(f"{place_of(path, node.lineno)}: READS: expected names, ('beside.json',)") from None
+            raise FairflError(
+                f"{place_of(path, node.lineno)}: READS: expected names, ('beside.json',)"
+            ) from None
         for name in names:
-            if not (isinstance(name, str) and name == Path(name).name and path.with_name(name).is_file()):
-                raise FairflError(f"{place_of(path, node.lineno)}: READS: {name!r} is no file beside it")
+            if not (
+                isinstance(name, str) and name == Path(name).name and path.with_name(name).is_file()
+            ):
+                raise FairflError(
+                    f"{place_of(path, node.lineno)}: READS: {name!r} is no file beside it"
+                )
             found.append(path.with_name(name))
     return found

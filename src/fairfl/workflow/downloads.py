@@ -13,7 +13,9 @@ def published_weights(workload: Workload, setting: str) -> str | None:
     """The published weights that a setting's model starts from, if it does."""
     model = workload.settings[setting].model
     published = getattr(declaration("models", model.name), "PUBLISHED", None)
-    return published if published and model.options.get("pretrained") == pretrained.IMAGENET else None
+    return (
+        published if published and model.options.get("pretrained") == pretrained.IMAGENET else None
+    )
 
 
 def requested(workload: Workload, key: str) -> str:

@@ -24,7 +24,9 @@ def prepare(code: Path, config: Config) -> None:
     os.environ.pop(gpu_slots.LIMIT, None)
     if config.runs_per_gpu is not None:
         os.environ[gpu_slots.LIMIT] = str(config.runs_per_gpu)
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])
+    os.environ["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])]
+    )
     run_from(code)
     # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
     # convolutions up to 1.4 x faster and changes no number.
@@ -36,25 +38,33 @@ def run_from(code: Path) -> None:
     """Let jobs import from this copy of the project, and from nowhere else but the interpreter's own libraries."""
     os.environ[sealed.VARIABLE] = str(code.absolute())
     os.environ["PYTHONPATH"] = str(code.absolute() / "src")
-    os.environ["PYTHONHASHSEED"] = "0"  # the order of a set of words is part of what a plug-in computes with
+    os.environ["PYTHONHASHSEED"] = (
+        "0"  # the order of a set of words is part of what a plug-in computes with
+    )
 
 
 def check_places(jobs: Iterable[Job]) -> None:
     """Raises FairflError if a file lies where a folder of the jobs' results belongs, or a folder in a file's place."""
-    files = {path for job in jobs for path in (*job.outputs, job.record, job.log, f"{job.results}.lock")}
+    files = {
+        path for job in jobs for path in (*job.outputs, job.record, job.log, f"{job.results}.lock")
+    }
     folders = {os.path.dirname(path) for path in files}
     while above := {os.path.dirname(path) for path in folders} - folders - {"", "/"}:
         folders |= above
     for path in sorted(files | folders):
         if os.path.exists(path) and os.path.isdir(path) == (path in files):
             found, due = ("file", "folder") if path in folders else ("folder", "file")
-            raise FairflError(f"{path} is a {found}, where a {due} of results belongs: move it away")
+            raise FairflError(
+                f"{path} is a {found}, where a {due} of results belongs: move it away"
+            )
 
 
 def libraries(workload: Workload) -> list[str]:
     """What the models of the workflow import beside torch, as far as it is installed: LIBRARIES in their files."""
     models = {workload.settings[run.setting].model.name for run in workload.runs}
-    wanted = [name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())]
+    wanted = [
+        name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())
+    ]
     return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
 
 
@@ -64,8 +74,14 @@ def shared_modules(jobs: Iterable[Job], at_least: int) -> dict[str, list[str]]:
     plugins = {f"fairfl.{kind}.{name}".replace("/", ".") for kind in kinds for name in names(kind)}
     codes: dict[str, list[set[str]]] = {}
     for job in jobs:
-        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(set(job.parsed.get("code", ())) - plugins)
-    return {rule: sorted(set.intersection(*sets)) for rule, sets in codes.items() if len(sets) >= at_least}
+        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(
+            set(job.parsed.get("code", ())) - plugins
+        )
+    return {
+        rule: sorted(set.intersection(*sets))
+        for rule, sets in codes.items()
+        if len(sets) >= at_least
+    }
 
 
 def gpus_per_job(config: Config) -> int:

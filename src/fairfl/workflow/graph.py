@@ -37,7 +37,9 @@ class Rule:
 
     name: str
     outputs: tuple[str, ...]
-    inputs: tuple[tuple[str, str | Callable[[Any], Paths]], ...]  # (name, pattern or function of wildcards)
+    inputs: tuple[
+        tuple[str, str | Callable[[Any], Paths]], ...
+    ]  # (name, pattern or function of wildcards)
     log: str = ""
     checkpoint: str = ""
     constraints: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +111,11 @@ class Graph:
     """Jobs by name, each made on first use."""
 
     def __init__(
-        self, workload: Workload, rules: Iterable[Rule], variables: Callable[[str], str], runs_here: bool = True
+        self,
+        workload: Workload,
+        rules: Iterable[Rule],
+        variables: Callable[[str], str],
+        runs_here: bool = True,
     ) -> None:
         """`variables` replaces `<results>` and the like in paths that functions of input return; `runs_here`: jobs run
         on this machine, not on a cluster's.
@@ -140,7 +146,9 @@ class Graph:
             self._producers[path] = self._matching(path)
         return self._producers[path]
 
-    def below(self, names: Iterable[str], is_leaf: Callable[[str], bool] = lambda _: False) -> Iterator[Job]:
+    def below(
+        self, names: Iterable[str], is_leaf: Callable[[str], bool] = lambda _: False
+    ) -> Iterator[Job]:
         """These jobs and all that they need, each once, after what it reads; nothing below a leaf."""
         done: set[str] = set()
 
@@ -185,13 +193,21 @@ class Graph:
                     return name_of(rule.log).format_map(match.groupdict())
         return None
 
-    def _inputs(self, rule: Rule, wildcards: Mapping[str, str]) -> Iterator[tuple[str, Paths, list[str]]]:
+    def _inputs(
+        self, rule: Rule, wildcards: Mapping[str, str]
+    ) -> Iterator[tuple[str, Paths, list[str]]]:
         """Inputs of a job: name of each, the paths as the rule gives them, and as a list."""
         values = SimpleNamespace(**wildcards)
         for name, item in rule.inputs:
             given = _asked(rule, name, item, values) if callable(item) else item
             if given is not None:
-                listed = [given] if isinstance(given, str) else given.values() if isinstance(given, Mapping) else given
+                listed = (
+                    [given]
+                    if isinstance(given, str)
+                    else given.values()
+                    if isinstance(given, Mapping)
+                    else given
+                )
                 yield name, given, [self._path(path, wildcards) for path in listed]
 
     def _path(self, pattern: str, wildcards: Mapping[str, str]) -> str:
@@ -205,19 +221,31 @@ class Graph:
             reads[key] = paths[0] if isinstance(given, str) else paths
             if isinstance(given, Mapping):
                 files[key] = dict(zip(given, paths, strict=True))
-        numbers = {key: int(value) for key, value in wildcards.items() if rule.constraints.get(key) == r"\d+"}
+        numbers = {
+            key: int(value)
+            for key, value in wildcards.items()
+            if rule.constraints.get(key) == r"\d+"
+        }
         words = {key: value for key, value in wildcards.items() if key not in numbers}
         spec = with_numbers(self._spec(rule.name, words, files), numbers)
-        read = [path for paths in reads.values() for path in ([paths] if isinstance(paths, str) else paths)]
+        read = [
+            path
+            for paths in reads.values()
+            for path in ([paths] if isinstance(paths, str) else paths)
+        ]
         producers = {path: self.producer(path) for path in read}
         if project := [path for path, producer in producers.items() if producer is None]:
             spec["reported"] = contents(project)
         before = tuple(dict.fromkeys(filter(None, producers.values())))
         outputs = tuple(pattern.format_map(wildcards) for pattern in rule.outputs)
-        record, checkpoint = (pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint))
+        record, checkpoint = (
+            pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint)
+        )
         return Job(name, rule.name, canonical(spec), before, reads, outputs, record, checkpoint)
 
-    def _spec(self, rule: str, words: dict[str, str], files: dict[str, dict[str, str]]) -> dict[str, Any]:
+    def _spec(
+        self, rule: str, words: dict[str, str], files: dict[str, dict[str, str]]
+    ) -> dict[str, Any]:
         """Thousands of specs differ in numbers only: the rest is made once."""
         key = rule, *words.values()
         if key not in self._specs:
@@ -250,7 +278,9 @@ def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> d
     A `spec` that has a parameter `files` gets the paths of the inputs that come by name, {input: {name: path}}.
     """
     if not importlib.util.find_spec(f"fairfl.jobs.{rule}"):
-        raise FairflError(f"rule {rule}: no src/fairfl/jobs/{rule}.py, which says what its jobs compute from")
+        raise FairflError(
+            f"rule {rule}: no src/fairfl/jobs/{rule}.py, which says what its jobs compute from"
+        )
     module = importlib.import_module(f"fairfl.jobs.{rule}")
     spec = module.spec(workload, **words, **({"files": files} if _takes_files(module.spec) else {}))
     if getattr(module, "HASHED", True):

@@ -52,7 +52,10 @@ class Call:
                     result.move_back(Path(job.record))
                 except OSError as error:
                     needed.add(result.folder)
-                    print(f"{job.name}: what it had left stays in {result.folder}: {error}", file=sys.stderr)
+                    print(
+                        f"{job.name}: what it had left stays in {result.folder}: {error}",
+                        file=sys.stderr,
+                    )
         for job, result in self._back:
             if _there(job) and records.read(job.record) == result.record:
                 result.drop()
@@ -64,7 +67,9 @@ class Call:
         rerun.intact.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
         stale = [name for name in must if name not in self._planned]
-        if not stale or first & self._planned:  # nothing, or it failed otherwise, or was not to run in this call
+        if (
+            not stale or first & self._planned
+        ):  # nothing, or it failed otherwise, or was not to run in this call
             return ""
         more = f" and {len(stale) - 1} more" if stale[1:] else ""
         return f"{stale[0]}{more} must run after all, run again: {rerun.verdict(stale[0]).reason}"

@@ -47,16 +47,24 @@ def reads_programs(text: str) -> bool:
 
 def planning(tree: ast.Module) -> list[ast.stmt]:
     """The functions of a job's module that the planner calls and the job does not: the spec holds what they return."""
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in _PLANNING]
+    found = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in _PLANNING
+    ]
     rest = (node for part in tree.body if part not in found for node in ast.walk(part))
-    called = {node.func.id for node in rest if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    called = {
+        node.func.id
+        for node in rest
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
     return [node for node in found if node.name not in called]
 
 
 def _is_blind(decorator: ast.expr) -> bool:
     """`@functools.lru_cache(maxsize=1)` is."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) in _BLIND
+    return (
+        called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    ) in _BLIND
 
 
 def _text(value: Any, whole: bool) -> str:

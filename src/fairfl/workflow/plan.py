@@ -38,8 +38,13 @@ def lines(graph: Graph) -> list[str]:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
     for what, results in sorted(rerun.others.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
-    total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
-    return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
+    total = " and ".join(
+        f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True)
+    )
+    return [
+        *text,
+        f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}",
+    ]
 
 
 def kind(reason: str) -> str:
@@ -52,8 +57,14 @@ def kind(reason: str) -> str:
         return "a file is missing or damaged"
     parts = reason.split("; ")
     modules = sorted({found[1] for part in parts if (found := _MODULE.match(part))})
-    keys = sorted({found[1] for part in parts if not _MODULE.match(part) and (found := _KEY.match(part))})
-    edited = f"edited {modules[0]}" + (f" and {len(modules) - 1} more" if modules[1:] else "") if modules else ""
+    keys = sorted(
+        {found[1] for part in parts if not _MODULE.match(part) and (found := _KEY.match(part))}
+    )
+    edited = (
+        f"edited {modules[0]}" + (f" and {len(modules) - 1} more" if modules[1:] else "")
+        if modules
+        else ""
+    )
     if len(", ".join(keys)) > WIDTH:
         keys = sorted({key.partition(".")[0] for key in keys})
     return "; ".join(filter(None, (edited, f"{', '.join(keys)} changed" if keys else ""))) or reason
@@ -82,13 +93,19 @@ def _shares(reasons: Counter[str]) -> str:
     if len(reasons) == 1:
         return most[0][0]
     rest = reasons.total() - sum(number for _, number in most)
-    return "; ".join(f"{why}: {number:,}" for why, number in [*most, *([("other reasons", rest)] if rest else [])])
+    return "; ".join(
+        f"{why}: {number:,}"
+        for why, number in [*most, *([("other reasons", rest)] if rest else [])]
+    )
 
 
 def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
     """How many jobs would run, then a line for each kind."""
     number = sum(counter.total() for counter in reasons.values())
-    return [f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:", *table(reasons)]
+    return [
+        f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:",
+        *table(reasons),
+    ]
 
 
 def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
@@ -96,14 +113,21 @@ def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
 
     def why(rule: str, log: str) -> list[tuple[str, str]]:
         """For the restore job: why each restored job does not run."""
-        names = [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
+        names = (
+            [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
+        )
         return [(rerun.graph.job(name).rule, kind(rerun.verdict(name).reason)) for name in names]
 
-    display.run.kinds = dict.fromkeys([*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)])
+    display.run.kinds = dict.fromkeys(
+        [*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)]
+    )
     display.why = why
     display.told = lambda reasons: dry_run(reasons, scale)
 
 
 def dry_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
     """What `snakemake -n` says of jobs that would run."""
-    return [*would_run(reasons, scale), "`fairfl plan` says what that costs and which published numbers it checks"]
+    return [
+        *would_run(reasons, scale),
+        "`fairfl plan` says what that costs and which published numbers it checks",
+    ]

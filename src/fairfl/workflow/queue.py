@@ -15,7 +15,16 @@ EVERY = 20.0  # seconds between two looks
 PATIENCE = 30.0  # seconds that Slurm may take to answer
 AGAIN = 600.0  # seconds until the same is said once more
 # Why a job waits that will start by itself.
-PASSING = {"None", "Priority", "Resources", "BeginTime", "Dependency", "Prolog", "Cleaning", "Reservation"}
+PASSING = {
+    "None",
+    "Priority",
+    "Resources",
+    "BeginTime",
+    "Dependency",
+    "Prolog",
+    "Cleaning",
+    "Reservation",
+}
 
 
 def look(run: str) -> dict[str, tuple[str, str]] | str:
@@ -24,7 +33,11 @@ def look(run: str) -> dict[str, tuple[str, str]] | str:
     try:
         done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error) if isinstance(error, OSError) else f"squeue has no answer for {PATIENCE:.0f} s"
+        return (
+            str(error)
+            if isinstance(error, OSError)
+            else f"squeue has no answer for {PATIENCE:.0f} s"
+        )
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["squeue failed"])[-1]
     rows = [line.split("|", 2) for line in done.stdout.splitlines()]
@@ -39,13 +52,21 @@ class Queue:
         self._missed: set[str] = set()
         self._silent = False
 
-    def news(self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float) -> list[str]:
+    def news(
+        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
+    ) -> list[str]:
         """Lines for the user. `jobs`: numbers in Slurm of those that Snakemake waits for, and what they are called."""
-        lines = [(key, line) for key, line in self._all(found, jobs) if now - self._said.get(key, -AGAIN) >= AGAIN]
+        lines = [
+            (key, line)
+            for key, line in self._all(found, jobs)
+            if now - self._said.get(key, -AGAIN) >= AGAIN
+        ]
         self._said |= {key: now for key, _ in lines}
         return [line for _, line in lines]
 
-    def _all(self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _all(
+        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
         if isinstance(found, str):
             self._silent = True
             yield (
@@ -69,7 +90,9 @@ class Queue:
                 "and run the same command again; trainings go on from their checkpoints",
             )
         self._missed = lost
-        waiting = {number: found[number][1] for number in jobs if found.get(number, ("",))[0] == "PENDING"}
+        waiting = {
+            number: found[number][1] for number in jobs if found.get(number, ("",))[0] == "PENDING"
+        }
         for number, reason in waiting.items():
             if reason in PASSING or "Limit" in reason:
                 continue
@@ -81,7 +104,9 @@ class Queue:
                 f"`scancel {number}` lets Snakemake submit it again",
             )
         if waiting:
-            reasons = ", ".join(f"{reason}: {count}" for reason, count in Counter(waiting.values()).most_common())
+            reasons = ", ".join(
+                f"{reason}: {count}" for reason, count in Counter(waiting.values()).most_common()
+            )
             yield "waits", f"{len(waiting)} of {len(jobs)} jobs wait in Slurm's queue ({reasons})"
 
 
@@ -98,7 +123,9 @@ def answers(query: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
-def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None]) -> Callable[[], None]:
+def watch(
+    executor: Any, name: Callable[[Any], str], say: Callable[[str], None]
+) -> Callable[[], None]:
     """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
     ended, queue = threading.Event(), Queue(time.monotonic())
 
@@ -109,7 +136,9 @@ def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None])
 
     def looks() -> None:
         while not ended.wait(EVERY):
-            active = dict(jobs())  # none while Snakemake asks Slurm itself, which takes long if that does not answer
+            active = dict(
+                jobs()
+            )  # none while Snakemake asks Slurm itself, which takes long if that does not answer
             for line in queue.news(look(executor.run_uuid), active, time.monotonic()):
                 say(line)
 

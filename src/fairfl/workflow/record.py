@@ -25,7 +25,10 @@ def main(argv: list[str] | None = None) -> None:
         )
     graph = snakemake.parsed(args.root, config)["graph"]
     partitions = {
-        name for name in graph.wanted("all") for name in graph.job(name).inputs if name.startswith("partition/")
+        name
+        for name in graph.wanted("all")
+        for name in graph.job(name).inputs
+        if name.startswith("partition/")
     }
     jobs = [
         job
@@ -33,7 +36,9 @@ def main(argv: list[str] | None = None) -> None:
         if job.rule in RULES and (job.rule != "partition" or job.name in partitions)
     ]
     counts = taken(Recorded(graph), jobs)
-    print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "nothing to store")
+    print(
+        ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "nothing to store"
+    )
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ _ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
 class Recorded:
     """The record beside a graph. `only`: entries of another arithmetic than this do not count."""
 
-    def __init__(self, graph: Graph, folder: Path = FOLDER, only: arithmetic.Arithmetic | None = None) -> None:
+    def __init__(
+        self, graph: Graph, folder: Path = FOLDER, only: arithmetic.Arithmetic | None = None
+    ) -> None:
         self.graph, self.folder = graph, folder
         self.only = only or {}
         self.records: dict[str, Record] = {}
@@ -66,7 +68,9 @@ class Recorded:
         fitting = [
             entry
             for entry in self.record(setting_of(job.name)).jobs[job.name]
-            if entry.spec == spec and entry.inputs == read and not arithmetic.differences(entry.arithmetic, self.only)
+            if entry.spec == spec
+            and entry.inputs == read
+            and not arithmetic.differences(entry.arithmetic, self.only)
         ]
         code = fingerprint(job.parsed["code"])
         same = [entry for entry in fitting if entry.code == code]
@@ -79,7 +83,8 @@ class Recorded:
             spec = without_code(job.parsed)
             if job.rule in _NAMING:
                 spec["named"] = {
-                    read: [own, self._inputs(self.graph.job(read))] for read, own in self._inputs(job).items()
+                    read: [own, self._inputs(self.graph.job(read))]
+                    for read, own in self._inputs(job).items()
                 }
             self._specs[name] = fingerprint(spec)
         return self._specs[name]
@@ -90,9 +95,13 @@ class Recorded:
     def _read_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
         """Whether anything a finished job goes back to was computed from other than it would be today, code apart."""
         today = {self.graph.record(name): self.graph.job(name) for name in job.inputs}
-        read = {path: (made_from, records.read(path)) for path, (made_from, _) in left["inputs"].items()}
+        read = {
+            path: (made_from, records.read(path)) for path, (made_from, _) in left["inputs"].items()
+        }
         return read.keys() != today.keys() or any(
-            record is None or record["fingerprint"] != made_from or self._made_otherwise(today[path], record)
+            record is None
+            or record["fingerprint"] != made_from
+            or self._made_otherwise(today[path], record)
             for path, (made_from, record) in read.items()
         )
 
@@ -100,7 +109,9 @@ class Recorded:
         """Whether the job's own spec differs from today's, or one further up does. Restored results were compared."""
         if job.record not in self._otherwise:
             own = without_code(left["spec"]) != without_code(job.parsed)
-            self._otherwise[job.record] = own or (not left.get("recorded") and self._read_otherwise(job, left))
+            self._otherwise[job.record] = own or (
+                not left.get("recorded") and self._read_otherwise(job, left)
+            )
         return self._otherwise[job.record]
 
     def restoration(self, job: Job, entry: Entry) -> dict[str, Any]:
@@ -111,7 +122,9 @@ class Recorded:
             "spec": job.parsed,
             "outputs": list(job.outputs),
             "record": job.record,
-            "inputs": {self.graph.record(name): self.graph.job(name).fingerprint for name in job.inputs},
+            "inputs": {
+                self.graph.record(name): self.graph.job(name).fingerprint for name in job.inputs
+            },
         }
 
     # -- to the record --------------------------------------------------------------------------
@@ -152,7 +165,9 @@ class Recorded:
             return f"taken beside {len(alike)} with other code, arithmetic or processor: {differ} differ"
         return "taken"
 
-    def _entry(self, job: Job, left: dict[str, Any], commits: "Commits") -> tuple[Entry, dict[str, bytes], Any, dict]:
+    def _entry(
+        self, job: Job, left: dict[str, Any], commits: "Commits"
+    ) -> tuple[Entry, dict[str, bytes], Any, dict]:
         results, spec = job.results, left["spec"]
         found: dict[str, Any] = {"results": {}, "inline": {}, "outputs": {}}
         files: dict[str, bytes] = {}
@@ -163,7 +178,9 @@ class Recorded:
             if path.endswith(".json"):
                 whole = read_json(path)
                 how = how or whole
-                found["results"][below] = {key: whole[key] for key in whole if key not in _ELSEWHERE}
+                found["results"][below] = {
+                    key: whole[key] for key in whole if key not in _ELSEWHERE
+                }
             elif path.endswith(METRICS):
                 table = tables.arrow(Path(path)).replace_schema_metadata()
                 check_finite(job, table, diverged(job))
@@ -171,7 +188,9 @@ class Recorded:
             else:
                 data = Path(path).read_bytes()
                 if len(data) > LARGEST:
-                    raise FairflError(f"{path}: {len(data)} bytes; stored results take {LARGEST} at most")
+                    raise FairflError(
+                        f"{path}: {len(data)} bytes; stored results take {LARGEST} at most"
+                    )
                 if len(data) <= INLINE:
                     found["inline"][below] = base64.b64encode(data).decode()
                 else:
@@ -217,7 +236,10 @@ def check_finite(job: Job, table: Any, has_diverged: bool) -> None:
 
 def numbers(entry: Entry) -> dict[str, Any]:
     """What came out, without how long it took."""
-    keep = {name: {k: v for k, v in values.items() if k not in records.HOW} for name, values in entry.results.items()}
+    keep = {
+        name: {k: v for k, v in values.items() if k not in records.HOW}
+        for name, values in entry.results.items()
+    }
     return {"results": keep, "inline": entry.inline, "outputs": entry.outputs}
 
 
@@ -266,7 +288,9 @@ class Commits:
         self.head, self.clean = "", False
         if git:
             head = subprocess.run([git, "rev-parse", "HEAD"], capture_output=True, text=True)
-            changed = subprocess.run([git, "status", "--porcelain", "--", "src"], capture_output=True, text=True)
+            changed = subprocess.run(
+                [git, "status", "--porcelain", "--", "src"], capture_output=True, text=True
+            )
             if not head.returncode:
                 self.head, self.clean = head.stdout.strip()[:12], not changed.stdout.strip()
 
@@ -300,7 +324,9 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
 def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
     """The judge of a graph's jobs, as its workload is configured."""
     config = graph.workload.config
-    here = arithmetic.of(config.device, config.threads, config.backend, elsewhere=not graph.runs_here)
+    here = arithmetic.of(
+        config.device, config.threads, config.backend, elsewhere=not graph.runs_here
+    )
     anew = config.numerics_mismatch == "rerun"
     used = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
     recorded = Recorded(graph, only=here if anew else None) if used else None
@@ -313,13 +339,21 @@ def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
     Raises FairflError at another scale than the record's.
     """
     if workload.scale.scale != SCALE:
-        raise FairflError(f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}")
+        raise FairflError(
+            f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}"
+        )
     found = set()
     for setting in settings(folder):
         for name, entries in Record(setting, folder).jobs.items():
-            if (spec := _spec_today(workload, name)) is not None and any(entry.spec == spec for entry in entries):
+            if (spec := _spec_today(workload, name)) is not None and any(
+                entry.spec == spec for entry in entries
+            ):
                 found.add(name)
-    return frozenset(name for name in found if not name.startswith("train/") or _references(workload, name) <= found)
+    return frozenset(
+        name
+        for name in found
+        if not name.startswith("train/") or _references(workload, name) <= found
+    )
 
 
 _NAMES = {
@@ -340,7 +374,9 @@ def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
     if match is None or match["setting"] not in workload.settings:
         return None
     words = match.groupdict()
-    numbers: dict[str, int] = {key: int(words.pop(key)) for key in ("seed", "client", "cluster") if key in words}
+    numbers: dict[str, int] = {
+        key: int(words.pop(key)) for key in ("seed", "client", "cluster") if key in words
+    }
     try:
         spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, **words)
     except (FairflError, KeyError):  # a variant or a setting that no artifact has any more

@@ -60,8 +60,12 @@ class Rerun:
             str, dict[str, Any]
         ] = {}  # of jobs that come from the record: what fairfl.jobs.restore needs
         self.say = say or (lambda _: None)
-        self.others: Counter[str] = Counter()  # 'threads 2, here it is 1' -> results that are kept all the same
-        self.kept: dict[str, kept.Kept] = {}  # of jobs that get back what was kept; these are among the restorations
+        self.others: Counter[str] = (
+            Counter()
+        )  # 'threads 2, here it is 1' -> results that are kept all the same
+        self.kept: dict[
+            str, kept.Kept
+        ] = {}  # of jobs that get back what was kept; these are among the restorations
         self.intact = Intact()
         self._above: dict[str, list[str]] = {}
         self._verdicts: dict[str, RerunDecision] = {}
@@ -95,7 +99,9 @@ class Rerun:
         verdict = self.verdict(name)
         if name in self.kept:  # what it was computed from is brought to today's state as well
             return False
-        return name in self.restorations or (not verdict.reason and bool((self.record(name) or {}).get("recorded")))
+        return name in self.restorations or (
+            not verdict.reason and bool((self.record(name) or {}).get("recorded"))
+        )
 
     def needed(self, targets: Iterable[str]) -> list[Job]:
         """The jobs that targets stand for, and all that they need."""
@@ -118,7 +124,9 @@ class Rerun:
         if name not in self._above:
             found: dict[str, None] = {}
             for before in () if self.is_leaf(name) else self.graph.job(name).inputs:
-                found |= dict.fromkeys([before] if self.verdict(before).reason else self.nearest(before))
+                found |= dict.fromkeys(
+                    [before] if self.verdict(before).reason else self.nearest(before)
+                )
             self._above[name] = list(found)
         return self._above[name]
 
@@ -127,9 +135,17 @@ class Rerun:
         if record is None and all(map(os.path.exists, job.outputs)):
             return RerunDecision("its record is missing or damaged")
         if record is None:
-            ahead = " (goes on from its checkpoint)" if job.checkpoint and Path(job.checkpoint).exists() else ""
+            ahead = (
+                " (goes on from its checkpoint)"
+                if job.checkpoint and Path(job.checkpoint).exists()
+                else ""
+            )
             return RerunDecision(f"never finished{ahead}")
-        if changes := self._changes(job, record) or self._other(record) or self._inputs(job, record):
+        if (
+            changes := self._changes(job, record)
+            or self._other(record)
+            or self._inputs(job, record)
+        ):
             return RerunDecision(changes, different=True)
         return RerunDecision(self._damage(job, record) or self._lost(job))
 
@@ -145,7 +161,11 @@ class Rerun:
             record = result.record
             if known and record.get("recorded", known) != known:
                 continue
-            if record["fingerprint"] == job.fingerprint and not self._other(record) and not self._unlike(job, record):
+            if (
+                record["fingerprint"] == job.fingerprint
+                and not self._other(record)
+                and not self._unlike(job, record)
+            ):
                 if result.whole:
                     return result
                 self.say(f"{result.folder}: is damaged, so {job.name} runs")
@@ -159,8 +179,14 @@ class Rerun:
         for path, (made_from, content) in record["inputs"].items():
             name = today[path]
             verdict = self.verdict(name)
-            unknown = verdict.different or (verdict.reason and self.record(name) is None and name not in self.kept)
-            if unknown or made_from != self.graph.job(name).fingerprint or content not in ("", self._content(name)):
+            unknown = verdict.different or (
+                verdict.reason and self.record(name) is None and name not in self.kept
+            )
+            if (
+                unknown
+                or made_from != self.graph.job(name).fingerprint
+                or content not in ("", self._content(name))
+            ):
                 return True
         return False
 
@@ -175,12 +201,19 @@ class Rerun:
                 return ""
         try:
             files = result_files.read(Path(job.outputs[0]), result_files.Fetched).files
-            hashes = [file.get("sha256", "") for file in json.loads(Path(job.outputs[0]).read_bytes())["files"]]
+            hashes = [
+                file.get("sha256", "")
+                for file in json.loads(Path(job.outputs[0]).read_bytes())["files"]
+            ]
         except (OSError, FairflError):
             return f"{os.path.basename(job.outputs[0])} is damaged"
         for file, sha256 in zip(files, hashes, strict=True):
             path = Path(self.graph.workload.config.data_folder, file.path)
-            if not path.is_file() or path.stat().st_size != file.bytes or not self._is(job, path, sha256):
+            if (
+                not path.is_file()
+                or path.stat().st_size != file.bytes
+                or not self._is(job, path, sha256)
+            ):
                 return f"{path} is missing or damaged"
         return ""
 

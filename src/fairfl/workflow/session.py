@@ -43,7 +43,9 @@ class Session:
 
     workload: Workload  # `load` sets these
     results: str  # folder of this scale
-    summaries: str  # of comparison, claims and page: a selection has its own, those of the whole stay
+    summaries: (
+        str  # of comparison, claims and page: a selection has its own, those of the whole stay
+    )
     restorations: str  # file that says what comes from the record
     gpus: int  # that a job takes: 1 or 0
     graph: Graph  # `plan` sets it
@@ -154,7 +156,9 @@ class Session:
         try:
             yield
         except (FairflError, more) as error:
-            raise WorkflowError(snakemake.blamed(self.workflow, str(error)) if blame else str(error)) from None
+            raise WorkflowError(
+                snakemake.blamed(self.workflow, str(error)) if blame else str(error)
+            ) from None
 
     def _name_folders(self) -> None:
         self.results = f"results/{self.workload.scale.scale}"
@@ -190,7 +194,9 @@ class Session:
         if self.display:
             given = snakemake.given_config(self.workflow)
             papers, scale = self.workload.papers, self.workload.scale.scale
-            words = summary_lines(self.display, Path(self.summaries), sys.argv[0], given, papers, scale)
+            words = summary_lines(
+                self.display, Path(self.summaries), sys.argv[0], given, papers, scale
+            )
             self.display.finish(words)
         if edits := snapshot.edited(self.root, Path(os.environ[sealed.VARIABLE])):
             shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
     from fairfl.terminal.display import Display
     from fairfl.workflow.rerun import Rerun
 
-COMPUTING = ("train", "local_optimum", "surrogate", "timing")  # rules whose jobs compute on the device
+COMPUTING = (
+    "train",
+    "local_optimum",
+    "surrogate",
+    "timing",
+)  # rules whose jobs compute on the device
 RESTORE = "restore"  # the rule that stands in for others; no job of the graph
 _CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
 
@@ -50,7 +55,9 @@ def _rule(rule: Any) -> Rule:
     inputs = []
     for number, (name, item) in enumerate(rule.input._allitems()):
         paths = item if callable(item) or isinstance(item, str) else list(map(str, item))
-        inputs.append((name or f"input{number}", str(paths) if isinstance(paths, str) else _function(paths)))
+        inputs.append(
+            (name or f"input{number}", str(paths) if isinstance(paths, str) else _function(paths))
+        )
     patterns = [str(path) for path in [*rule.output, *rule.log]]
     return Rule(
         rule.name,
@@ -58,7 +65,11 @@ def _rule(rule: Any) -> Rule:
         tuple(inputs),
         strip_wildcard_constraints(str(rule.log[0])) if rule.log else "",
         getattr(rule.params, "checkpoint", ""),
-        {key: value.strip() for pattern in patterns for key, value in _CONSTRAINED.findall(pattern)},
+        {
+            key: value.strip()
+            for pattern in patterns
+            for key, value in _CONSTRAINED.findall(pattern)
+        },
     )
 
 
@@ -145,7 +156,9 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
     """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything."""
     targets = workflow.dag_settings.targets
     if workflow.touch:
-        raise FairflError("--touch: times of files do not count here, records do: `snakemake -n` says what must run")
+        raise FairflError(
+            "--touch: times of files do not count here, records do: `snakemake -n` says what must run"
+        )
     if "plan" in targets and (len(targets) > 1 or workflow.dryrun):
         part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
         raise FairflError(
@@ -157,7 +170,9 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
             known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
                 known = [path for job in graph.below(graph.everything()) for path in job.outputs]
-            hint = "".join(f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1))
+            hint = "".join(
+                f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1)
+            )
             raise FairflError(
                 f"no target {target!r}{left_out(graph.workload, target) or hint}\n"
                 "`snakemake --list-target-rules` lists papers, tables and figures; what they are made from is a target "
@@ -168,7 +183,12 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
 def check_device(workflow: "Workflow", graph: Graph, running: Iterable[Job]) -> None:
     """Raises FairflError if jobs are to compute on a GPU of this machine, which has none."""
     computing = [job.rule for job in running if job.rule in COMPUTING]
-    if computing and workflow.local_exec and graph.workload.config.device == "cuda" and not gpu_slots.visible():
+    if (
+        computing
+        and workflow.local_exec
+        and graph.workload.config.device == "cuda"
+        and not gpu_slots.visible()
+    ):
         raise FairflError(
             "config.yaml: device: 'cuda': there is no GPU here that CUDA may use, and "
             f"{len(computing)} jobs would compute on one. Expected cpu or auto, or a cluster's profile"
@@ -197,10 +217,18 @@ class Decision:
     def take_effect(self) -> None:
         """Replace the rules' inputs by `inputs`, and let `before_dag` run once, before Snakemake builds its DAG."""
         for rule in self.workflow.rules:
-            asks = self.of_target if rule.norun else self.inputs if rule.output and rule.name != RESTORE else None
+            asks = (
+                self.of_target
+                if rule.norun
+                else self.inputs
+                if rule.output and rule.name != RESTORE
+                else None
+            )
             if asks:
                 rule._input = InputFiles()  # what was parsed; `set_input` would add to it
-                rule.input_modifier = rule.input_modifier or rule.output_modifier  # a rule without inputs has none
+                rule.input_modifier = (
+                    rule.input_modifier or rule.output_modifier
+                )  # a rule without inputs has none
                 rule.set_input(unpack(functools.partial(asks, rule=rule.name)))
         build = self.workflow._prepare_dag
 
@@ -216,9 +244,15 @@ class Decision:
         jobs = self.graph.wanted(rule)
         if not self._prunes:
             return {"wanted": [path for name in jobs for path in self.graph.job(name).outputs]}
-        run = [name for job in jobs for name in ([job] if self.rerun.verdict(job).reason else self.rerun.nearest(job))]
+        run = [
+            name
+            for job in jobs
+            for name in ([job] if self.rerun.verdict(job).reason else self.rerun.nearest(job))
+        ]
         # Without any input it would always be run.
-        return {"wanted": [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]}
+        return {
+            "wanted": [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
+        }
 
     def inputs(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to wait for, or to look at, before a job of this rule."""
@@ -227,7 +261,9 @@ class Decision:
             return {name: ancient(paths) for name, paths in job.reads.items()}
         if self.rerun.verdict(job.name).reason:
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
-            return job.reads | {"above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]}
+            return job.reads | {
+                "above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]
+            }
         return {} if self._prunes else {name: ancient(paths) for name, paths in job.reads.items()}
 
     @property
@@ -244,11 +280,15 @@ class Decision:
         self._forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(self.workflow):
             jobs = self._checked()
-            self.rerun.restored = [self.rerun.restorations[name] for name in jobs if name in self.rerun.restorations]
+            self.rerun.restored = [
+                self.rerun.restorations[name] for name in jobs if name in self.rerun.restorations
+            ]
             if self.rerun.restored:
                 restore = self.workflow.get_rule(RESTORE)
                 restore._output = OutputFiles()  # what was parsed; `set_output` would add to it
-                restore.set_output(*(path for job in self.rerun.restored for path in job["outputs"]))
+                restore.set_output(
+                    *(path for job in self.rerun.restored for path in job["outputs"])
+                )
             must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         if self.workflow.local_exec and self.workflow.scheduling_settings:
@@ -310,7 +350,11 @@ def _jobs(graph: Graph, target: str) -> list[str]:
 
 def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
     """Names of the jobs of the graph that Snakemake is about to run."""
-    jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name in graph.rules and job.rule.output]
+    jobs = [
+        job
+        for job in workflow.dag.needrun_jobs()
+        if job.rule.name in graph.rules and job.rule.output
+    ]
     return [_name(graph, job.rule.name, job.wildcards) for job in jobs]
 
 

@@ -56,7 +56,11 @@ def _name(files: dict[str, bytes]) -> str:
 def _as_planned(root: Path) -> dict[str, bytes]:
     top = os.path.abspath(root)
     planned = {os.path.relpath(path, top): data for path, data in sealed.contents.items()}
-    ours = {name: data for name, data in planned.items() if f"{name}/".startswith(tuple(f"{part}/" for part in _PARTS))}
+    ours = {
+        name: data
+        for name, data in planned.items()
+        if f"{name}/".startswith(tuple(f"{part}/" for part in _PARTS))
+    }
     return _read(root) | ours
 
 
@@ -74,8 +78,14 @@ def _files(root: Path) -> Iterator[Path]:
         if (root / part).is_file():
             yield root / part
         for folder, folders, names in os.walk(root / part):
-            folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
-            paths = (Path(folder, name) for name in names if not name.startswith(".") and not name.endswith("~"))
+            folders[:] = [
+                name for name in folders if name != "__pycache__" and not name.startswith(".")
+            ]
+            paths = (
+                Path(folder, name)
+                for name in names
+                if not name.startswith(".") and not name.endswith("~")
+            )
             yield from filter(Path.is_file, paths)  # a pipe would wait for ever
 
 

@@ -52,7 +52,11 @@ class Verifier:
                 yield "damaged", f"{below}: what is kept here is damaged"
         for place, _, names in os.walk(folder):
             if not set(_BESIDE) & set(Path(place).relative_to(folder).parts):
-                files = (os.path.join(place, name) for name in names if name not in _NOTES and not name.startswith("."))
+                files = (
+                    os.path.join(place, name)
+                    for name in names
+                    if name not in _NOTES and not name.startswith(".")
+                )
                 yield from (("foreign", path) for path in sorted(files) if path not in claimed)
 
     def _result(self, place: Path, record: dict) -> Iterator[Finding]:
@@ -71,8 +75,13 @@ def orphaned(graph: Graph, folder: Path) -> Iterator[tuple[str, Path]]:
     """(job, record or kept folder) of results that no target of the scale asks for."""
     targets = ["all", "tuned", "calibrated", *graph.workload.known]
     planned = {job.name for target in targets for job in graph.below(graph.wanted(target))}
-    found = {path: path.relative_to(folder / "records").with_suffix("") for path in folder.glob("records/**/*.json")}
-    found |= {path: path.parent.relative_to(folder / kept.FOLDER) for path in kept.folders(str(folder))}
+    found = {
+        path: path.relative_to(folder / "records").with_suffix("")
+        for path in folder.glob("records/**/*.json")
+    }
+    found |= {
+        path: path.parent.relative_to(folder / kept.FOLDER) for path in kept.folders(str(folder))
+    }
     return ((str(name), path) for path, name in sorted(found.items()) if str(name) not in planned)
 
 
@@ -87,11 +96,24 @@ def clear(graph: Graph, folder: Path) -> int:
     if {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}:
         left_out.append("papers")
     if left_out:
-        raise FairflError(f"clear: {', '.join(left_out)}: what is not selected would be deleted. Try papers='*' alone")
-    gone = [path for path in Path("results").glob(f"**/*{records.DAMAGED}") if FOLDER not in path.parents]
+        raise FairflError(
+            f"clear: {', '.join(left_out)}: what is not selected would be deleted. Try papers='*' alone"
+        )
+    gone = [
+        path
+        for path in Path("results").glob(f"**/*{records.DAMAGED}")
+        if FOLDER not in path.parents
+    ]
     for _, path in orphaned(graph, folder):
         if path.is_file() and (record := records.read(path)):
-            gone += [*(Path(output) for output in record["outputs"] if not records.damage(output, record)), path]
+            gone += [
+                *(
+                    Path(output)
+                    for output in record["outputs"]
+                    if not records.damage(output, record)
+                ),
+                path,
+            ]
     for path in gone:
         print(f"deleted: {path}")
         path.unlink()
@@ -114,11 +136,16 @@ def main(argv: list[str] | None = None) -> None:
     verifier, found = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
 
     def findings() -> Iterator[Finding]:
-        for folder in sorted(path for path in Path("results").iterdir() if path.is_dir() and path != FOLDER):
+        for folder in sorted(
+            path for path in Path("results").iterdir() if path.is_dir() and path != FOLDER
+        ):
             yield from verifier.folder(folder)
         yield from verifier.recorded(FOLDER)
         for name, path in orphaned(parsed["graph"], Path(parsed["RESULTS"])):
-            yield "orphaned", f"{name}: in no plan at scale {parsed['graph'].workload.scale.scale} ({path})"
+            yield (
+                "orphaned",
+                f"{name}: in no plan at scale {parsed['graph'].workload.scale.scale} ({path})",
+            )
 
     for kind, what in findings():
         found[kind] += 1

@@ -58,7 +58,9 @@ class Neurons:
 
     def joined(self, other: "Neurons") -> "Neurons":
         return Neurons(
-            np.vstack([self.G, other.G]), np.vstack([self.S, other.S]), np.concatenate([self.counts, other.counts])
+            np.vstack([self.G, other.G]),
+            np.vstack([self.S, other.S]),
+            np.concatenate([self.counts, other.counts]),
         )
 
 
@@ -76,7 +78,11 @@ def score(rows: Array, precision: Array, neurons: Neurons) -> Array:
     """
     G, S, weighted = neurons.G, neurons.S, precision * rows
     inverse = 1 / (precision + S)
-    return weighted**2 @ inverse.T + 2 * weighted @ (G * inverse).T - (G**2 * precision * inverse / S).sum(1)
+    return (
+        weighted**2 @ inverse.T
+        + 2 * weighted @ (G * inverse).T
+        - (G**2 * precision * inverse / S).sum(1)
+    )
 
 
 def assign(rows: Array, precision: Array, neurons: Neurons, clients: int, prior: Prior) -> Indices:
@@ -88,7 +94,9 @@ def assign(rows: Array, precision: Array, neurons: Neurons, clients: int, prior:
     popular = np.minimum(neurons.counts, POPULAR)
     old = score(rows, precision, neurons) + np.log(popular / (clients - popular))
     a = np.arange(1, min(len(rows), prior.width - N) + 1)
-    new = score(rows, precision, empty(1, prior)) - 2 * np.log(a) + 2 * np.log(prior.gamma / clients)
+    new = (
+        score(rows, precision, empty(1, prior)) - 2 * np.log(a) + 2 * np.log(prior.gamma / clients)
+    )
     _, chosen = linear_sum_assignment(np.hstack([old, new]), maximize=True)
     fresh = chosen >= N
     chosen[fresh] = N + np.arange(fresh.sum())
@@ -97,13 +105,17 @@ def assign(rows: Array, precision: Array, neurons: Neurons, clients: int, prior:
 
 def totals(rows: Rows, precisions: Rows, assignments: Assignments, prior: Prior) -> Neurons:
     """The global neurons with the rows that are assigned."""
-    neurons = empty(max((int(neuron.max()) + 1 for neuron in assignments.values()), default=0), prior)
+    neurons = empty(
+        max((int(neuron.max()) + 1 for neuron in assignments.values()), default=0), prior
+    )
     for j, assigned in assignments.items():
         neurons.add(assigned, rows[j], precisions[j])
     return neurons
 
 
-def sweep(order: Iterable[int], rows: Rows, precisions: Rows, assignments: Assignments, prior: Prior) -> Assignments:
+def sweep(
+    order: Iterable[int], rows: Rows, precisions: Rows, assignments: Assignments, prior: Prior
+) -> Assignments:
     """Match the clients of `order` again, or for the first time, one after the other.
 
     rows[j] is [L_j, D], precisions[j] [D], assignments[j] [L_j], distinct. Neurons that hold no row are deleted.

@@ -18,7 +18,9 @@ def frank_wolfe_gap(lam: Tensor, Q: Tensor, lower: Tensor, upper: Tensor) -> flo
     slope, order = (Q @ lam).sort()
     room = (upper - lower)[order]
     before = room.cumsum(0) - room
-    v = lower[order] + torch.minimum((1 - lower.sum() - before).clamp(min=0), room)  # the smallest slopes first
+    v = lower[order] + torch.minimum(
+        (1 - lower.sum() - before).clamp(min=0), room
+    )  # the smallest slopes first
     return float(2 * (lam[order] - v) @ slope)
 
 
@@ -39,13 +41,21 @@ def min_norm(Q: Tensor, lower: Tensor, upper: Tensor, start: Tensor) -> Tensor:
             free[slope.masked_fill(lam >= upper, torch.inf).argmin()] = True
             free[slope.masked_fill(lam <= lower, -torch.inf).argmax()] = True
         p = _direction(Q, slope, free)
-        to_bound = torch.where(p > 0, (upper - lam) / p, torch.where(p < 0, (lower - lam) / p, torch.inf))
+        to_bound = torch.where(
+            p > 0, (upper - lam) / p, torch.where(p < 0, (lower - lam) / p, torch.inf)
+        )
         curvature = p @ Q @ p
-        length = torch.where(curvature > 0, -(slope @ p) / curvature, torch.inf).minimum(to_bound.min())
+        length = torch.where(curvature > 0, -(slope @ p) / curvature, torch.inf).minimum(
+            to_bound.min()
+        )
         hit = to_bound <= length
-        lam = torch.where(hit, torch.where(p > 0, upper, lower), lam + length * p).clamp(lower, upper)
+        lam = torch.where(hit, torch.where(p > 0, upper, lower), lam + length * p).clamp(
+            lower, upper
+        )
         free = free & ~hit
-    raise ArithmeticError(f"min-norm weights: Frank-Wolfe gap {frank_wolfe_gap(lam, Q, lower, upper):.1e} above {GAP}")
+    raise ArithmeticError(
+        f"min-norm weights: Frank-Wolfe gap {frank_wolfe_gap(lam, Q, lower, upper):.1e} above {GAP}"
+    )
 
 
 def min_quadratic(linear: Tensor, quadratic: Tensor, begin: Tensor) -> Tensor:

@@ -17,7 +17,9 @@ def random_projection(seed: int, rows: int, parameters: int, orthogonal: bool) -
     From N(0, 1), each row of length 1; `orthogonal` to each other by Gram-Schmidt.
     """
     draw = torch.Generator().manual_seed(seed)
-    drawn = torch.stack([torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)])
+    drawn = torch.stack(
+        [torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)]
+    )
     if orthogonal:
         Q, R = torch.linalg.qr(drawn.T)
         drawn = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
@@ -33,7 +35,12 @@ def shuffled_models(federation: Federation) -> Tensor:
     x, P = federation.x, federation.parameters
     tensors = x[:P].split([prod(shape) for shape in federation.shapes])
     models = [
-        torch.cat([*(part[torch.randperm(len(part), generator=draw).to(x.device)] for part in tensors), x[P:]])
+        torch.cat(
+            [
+                *(part[torch.randperm(len(part), generator=draw).to(x.device)] for part in tensors),
+                x[P:],
+            ]
+        )
         for _ in range(federation.clients)
     ]
     return torch.stack(models)

@@ -17,7 +17,9 @@ def no_updates(federation: Federation, rounds: int) -> State:
     m = federation.clients_per_round or K
     memory = {"last": torch.full((K,), -1, device=device)}
     for place in range(rounds):
-        memory[f"updates_{place}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(m, 1)
+        memory[f"updates_{place}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(
+            m, 1
+        )
         memory[f"clients_{place}"] = torch.full((m,), -1, device=device)
     return memory
 

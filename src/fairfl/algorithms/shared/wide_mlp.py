@@ -24,7 +24,9 @@ def widened(algorithm: str, model: dict[str, Any], clients: int, max_width: int)
     Raises FairflError for another model, OptionError if even one client's neurons do not fit.
     """
     if model["name"] != "mlp":
-        raise FairflError(f"{algorithm}: model: it matches the neurons of an mlp with ReLU, {model['name']} is none")
+        raise FairflError(
+            f"{algorithm}: model: it matches the neurons of an mlp with ReLU, {model['name']} is none"
+        )
     widest = max(model["hidden"])
     if max_width < widest:
         raise OptionError(
@@ -53,15 +55,22 @@ def layers(flat: Tensor, wide: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
     views, start = [], 0
     for inputs, outputs in zip(wide[:-1], wide[1:], strict=True):
         middle, stop = start + outputs * inputs, start + outputs * inputs + outputs
-        views.append((flat[..., start:middle].unflatten(-1, (outputs, inputs)), flat[..., middle:stop]))
+        views.append(
+            (flat[..., start:middle].unflatten(-1, (outputs, inputs)), flat[..., middle:stop])
+        )
         start = stop
     return views
 
 
-def compact(flat: Tensor, wide: Sequence[int], narrow: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+def compact(
+    flat: Tensor, wide: Sequence[int], narrow: Sequence[int]
+) -> list[tuple[Tensor, Tensor]]:
     """`layers` without the units that compact nets lack; writing to these views writes to `flat`."""
     pairs = zip(layers(flat, wide), narrow[:-1], narrow[1:], strict=True)
-    return [(weight[..., :outputs, :inputs], bias[..., :outputs]) for (weight, bias), inputs, outputs in pairs]
+    return [
+        (weight[..., :outputs, :inputs], bias[..., :outputs])
+        for (weight, bias), inputs, outputs in pairs
+    ]
 
 
 def flatten(net: Sequence[tuple[Tensor, Tensor]], wide: Sequence[int], like: Tensor) -> Tensor:
@@ -74,14 +83,18 @@ def flatten(net: Sequence[tuple[Tensor, Tensor]], wide: Sequence[int], like: Ten
     return flat
 
 
-def extract(net: Tensor, units: Sequence[Tensor], wide: Sequence[int], narrow: Sequence[int]) -> Tensor:
+def extract(
+    net: Tensor, units: Sequence[Tensor], wide: Sequence[int], narrow: Sequence[int]
+) -> Tensor:
     """Parts of one net [P] as compact nets, [m, P]: those of its `units`, [m, narrow_c] for each hidden layer c."""
     m = len(units[0])
     inputs, outputs = (torch.arange(n, device=net.device).repeat(m, 1) for n in (wide[0], wide[-1]))
     units = [inputs, *units, outputs]
     parts = net.new_zeros(m, len(net))
     both = zip(compact(parts, wide, narrow), layers(net, wide), strict=True)
-    for ((weight, bias), (whole_weight, whole_bias)), below, here in zip(both, units[:-1], units[1:], strict=True):
+    for ((weight, bias), (whole_weight, whole_bias)), below, here in zip(
+        both, units[:-1], units[1:], strict=True
+    ):
         weight.copy_(whole_weight[here[:, :, None], below[:, None]])
         bias.copy_(whole_bias[here])
     return parts
@@ -93,7 +106,9 @@ def move_inputs(weight: Tensor, units: Tensor) -> Tensor:
     return torch.zeros_like(weight).scatter_(2, index, weight[:, :, : units.shape[1]])
 
 
-def drawn(count: int, wide: Sequence[int], narrow: Sequence[int], like: Tensor, seed: int) -> Tensor:
+def drawn(
+    count: int, wide: Sequence[int], narrow: Sequence[int], like: Tensor, seed: int
+) -> Tensor:
     """Compact nets, [count, P], with weights from N(0, 0.1^2) and biases 0.1, of the type of `like` [P]."""
     draw = torch.Generator().manual_seed(seed)
     nets = like.new_zeros(count, like.shape[-1])

@@ -47,7 +47,9 @@ def read(
     names = [name for part in parts for name in batches[part]]
     contents = dict(archives.members(path, names.__contains__))
     loaded = [_Unpickler(io.BytesIO(contents[name]), encoding="bytes").load() for name in names]
-    images, labels = (np.concatenate([batch[name] for batch in loaded]) for name in (b"data", key.encode()))
+    images, labels = (
+        np.concatenate([batch[name] for batch in loaded]) for name in (b"data", key.encode())
+    )
     return images.reshape(-1, 3, 32, 32), labels, "as published"
 
 

@@ -20,7 +20,21 @@ Task = Literal["classes", "number"]
 Missing = Literal["drop", "mean"] | None
 # In lower case: those of pandas, and the mark that UCI's files have.
 MISSING = frozenset(
-    ("", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>", "n/a", "na", "nan")
+    (
+        "",
+        "#n/a",
+        "#n/a n/a",
+        "#na",
+        "-1.#ind",
+        "-1.#qnan",
+        "-nan",
+        "1.#ind",
+        "1.#qnan",
+        "<na>",
+        "n/a",
+        "na",
+        "nan",
+    )
     + ("none", "null", "?")
 )
 # float() would take 2024_3 and digits of other scripts as well, which no CSV means.
@@ -82,14 +96,20 @@ def read(
     cells = _cells(path)
     used = _features(path, list(cells), keys, features, categories)
     cells = cells[list(dict.fromkeys([*keys, *used]))]
-    table, said = _complete(_Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing)
+    table, said = _complete(
+        _Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing
+    )
     inputs = _inputs(table, used, categories, standardize)
     labels, classes = _labels(table, label) if task == "classes" else (_targets(table, label), [])
-    counted = [f"{len(inputs):,} samples"] + [f"{len(classes)} classes ({few(classes)})"] * bool(classes)
+    counted = [f"{len(inputs):,} samples"] + [f"{len(classes)} classes ({few(classes)})"] * bool(
+        classes
+    )
     owners = clusters = None
     if client is not None:
         owners, known = _distinct(table.cells[client], ordered=False)
-        counted.append(f"{len(known)} owners ({few(known)})" + ", who are the classes" * (client == label))
+        counted.append(
+            f"{len(known)} owners ({few(known)})" + ", who are the classes" * (client == label)
+        )
         clusters = _clusters(table, owners, known, cluster) if cluster else None
     said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
     columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
@@ -106,18 +126,30 @@ def _cells(path: Path) -> "pd.DataFrame":
             header = file.readline()
         separator = next((sign for sign in ",;\t|" if sign in header), ",")
         lines = pd.read_csv(
-            path, sep=separator, header=None, dtype=str, na_filter=False, encoding="utf-8-sig", skipinitialspace=True
+            path,
+            sep=separator,
+            header=None,
+            dtype=str,
+            na_filter=False,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
         )
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: not CSV: {one_line(str(error))}") from None
     if len(lines) < 2:
-        raise DataError(f"{path}: expected a header and a line per sample, found {len(lines)} lines in all")
+        raise DataError(
+            f"{path}: expected a header and a line per sample, found {len(lines)} lines in all"
+        )
     text = lines.map(str.strip).to_numpy()
     return pd.DataFrame(text[1:], range(1, len(text)), text[0])
 
 
 def _features(
-    path: Path, names: list[str], keys: list[str], features: Sequence[str] | None, categories: Sequence[str]
+    path: Path,
+    names: list[str],
+    keys: list[str],
+    features: Sequence[str] | None,
+    categories: Sequence[str],
 ) -> list[str]:
     """The columns of features. Raises DataError for columns that are not there, have no name or are the label."""
     named = list(filter(None, names))
@@ -144,7 +176,9 @@ def _features(
     return used
 
 
-def _absent(cells: "pd.DataFrame", na_values: Sequence[str | float], keep_default_na: bool) -> "pd.DataFrame":
+def _absent(
+    cells: "pd.DataFrame", na_values: Sequence[str | float], keep_default_na: bool
+) -> "pd.DataFrame":
     """Where cells are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
     import pandas as pd
 
@@ -164,7 +198,9 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
         row = int(lacking.to_numpy().argmax())
         name = needed[int(absent[needed].iloc[row].to_numpy().argmax())]
         ways = "`missing: drop`" + " or `missing: mean`" * (name not in keys)
-        word = ", or `keep_default_na: false` if it is a word like others" * bool(cells[name].iloc[row])
+        word = ", or `keep_default_na: false` if it is a word like others" * bool(
+            cells[name].iloc[row]
+        )
         raise table.fault(row, name, f"is a missing cell; give {ways}{word}")
     if lacking.all():
         raise DataError(f"{path}: no sample is left without a missing cell in {few(needed)}")
@@ -175,7 +211,9 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
     return _Table(path, cells[~lacking], absent[~lacking]), [said]
 
 
-def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardize: bool) -> np.ndarray:
+def _inputs(
+    table: _Table, used: list[str], categories: Sequence[str], standardize: bool
+) -> np.ndarray:
     """float32 [N, d]."""
     columns: list[np.ndarray] = []
     for name in used:
@@ -183,11 +221,16 @@ def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardi
             codes, words = _distinct(table.cells[name].mask(table.absent[name]))
             _check_many(table, name, len(words), "leave it out of the features")
             places = range(len(words))
-            columns += [_filled(table, name, np.where(codes < 0, np.nan, codes == place)) for place in places]
+            columns += [
+                _filled(table, name, np.where(codes < 0, np.nan, codes == place))
+                for place in places
+            ]
         else:
             values = _filled(table, name, _numbers(table, name))
             rounded = (
-                _standardized(values) if standardize else _rounded(table, name, values, "give `standardize: true`")
+                _standardized(values)
+                if standardize
+                else _rounded(table, name, values, "give `standardize: true`")
             )
             columns.append(rounded)
     return np.column_stack(columns).astype(np.float32)
@@ -204,7 +247,9 @@ def _labels(table: _Table, label: str) -> tuple[np.ndarray, list[str]]:
 
 def _targets(table: _Table, label: str) -> np.ndarray:
     """Numbers to predict, float32 [N]."""
-    return _rounded(table, label, _numbers(table, label), "subtract a constant from them in the file")
+    return _rounded(
+        table, label, _numbers(table, label), "subtract a constant from them in the file"
+    )
 
 
 def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str) -> list[int]:
@@ -290,5 +335,7 @@ def _rounded(table: _Table, name: str, values: np.ndarray, hint: str) -> np.ndar
     rounded = values.astype(np.float32)
     left, before = len(np.unique(rounded)), len(np.unique(_standardized(values).astype(np.float32)))
     if left < 0.95 * before:  # a coincidence is none
-        raise DataError(f"{table.path}: {name}: {before:,} distinct cells are {left:,} in float32; {hint}")
+        raise DataError(
+            f"{table.path}: {name}: {before:,} distinct cells are {left:,} in float32; {hint}"
+        )
     return rounded

@@ -15,7 +15,11 @@ from fairfl.data.checks import usable
 from fairfl.data.interface import RemoteFile
 
 CLASSES = 10
-NAMES = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
+NAMES = [
+    f"{part}-{kind}-ubyte.gz"
+    for part in ("train", "t10k")
+    for kind in ("images-idx3", "labels-idx1")
+]
 
 _CHOSEN = {"train": slice(2), "test": slice(2, 4), "all": slice(4)}
 
@@ -30,7 +34,9 @@ class MnistFiles:
 
     def __init__(self, dataset: str, hosts: tuple[str, ...], *digests: tuple[str, ...]) -> None:
         self._files = [
-            RemoteFile(name, tuple(host + name for host in hosts), sha256, magic="gzip", folder=dataset)
+            RemoteFile(
+                name, tuple(host + name for host in hosts), sha256, magic="gzip", folder=dataset
+            )
             for name, sha256 in zip(NAMES, zip(*digests, strict=True), strict=True)
         ]
 

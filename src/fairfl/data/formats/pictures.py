@@ -17,7 +17,9 @@ def parts_of(part: str, every: tuple[str, ...] = ("train", "test")) -> tuple[str
     return every if part == "all" else (part,)
 
 
-def decode(names: Sequence[str], read: Callable[[str], bytes], side: int) -> tuple[np.ndarray, np.ndarray]:
+def decode(
+    names: Sequence[str], read: Callable[[str], bytes], side: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Colours uint8 [N, 3, side, side] of the files, and whether each is RGB itself, bool [N].
 
     Grey or palette images are converted; an alpha channel is dropped.
@@ -30,11 +32,16 @@ def decode(names: Sequence[str], read: Callable[[str], bytes], side: int) -> tup
     images, rgb = np.empty((len(names), 3, side, side), np.uint8), np.empty(len(names), bool)
     for row, name in enumerate(names):
         with Image.open(io.BytesIO(read(name))) as image:
-            images[row], rgb[row] = np.asarray(image.convert("RGB")).transpose(2, 0, 1), image.mode == "RGB"
+            images[row], rgb[row] = (
+                np.asarray(image.convert("RGB")).transpose(2, 0, 1),
+                image.mode == "RGB",
+            )
     return images, rgb
 
 
-def folders(path: Path, parts: tuple[str, ...], ending: str, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def folders(
+    path: Path, parts: tuple[str, ...], ending: str, side: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Images, labels int64 [N] and whether they are RGB of the files <part>/<class>/<name>.<ending> in a tar archive.
 
     Rows are in the order of part, class and name; classes are numbered by the alphabet.

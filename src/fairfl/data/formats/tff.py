@@ -43,7 +43,9 @@ def database(packed: Path) -> Iterator[sqlite3.Connection]:
             try:
                 yield opened
             except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
-                raise DataError(f"{packed.name}: not the database that is expected ({one_line(str(error))})") from error
+                raise DataError(
+                    f"{packed.name}: not the database that is expected ({one_line(str(error))})"
+                ) from error
 
 
 def users(opened: sqlite3.Connection, split: str) -> list[tuple[str, int]]:

@@ -11,7 +11,15 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
-from fairfl.judgement.claims.grammar import CellOf, ClaimError, Comparison, Group, bound, nodes, parse
+from fairfl.judgement.claims.grammar import (
+    CellOf,
+    ClaimError,
+    Comparison,
+    Group,
+    bound,
+    nodes,
+    parse,
+)
 from fairfl.judgement.units import half_unit, printed, printed_cell
 from fairfl.runtime.validation import nearest
 
@@ -28,7 +36,9 @@ def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Cells]) -> 
     """
     texts: Contradictions = {}
     for name, paper in papers.items():
-        book = _Book(name, paper, {key: table for key, table in tables.items() if key.startswith(f"{name}_")})
+        book = _Book(
+            name, paper, {key: table for key, table in tables.items() if key.startswith(f"{name}_")}
+        )
         for place, text in (*book.printed_twice(), *book.unrelated()):
             texts.setdefault(place, []).append(text)
     return texts
@@ -59,9 +69,14 @@ class _Book:
                 others: dict[str, list[str]] = {}
                 for other, cell in cells.items():
                     if self._differ(printed_here, cell, key[2]):
-                        others.setdefault(self._text(cell, key[2]), []).append(other.removeprefix(f"{self.name}_"))
+                        others.setdefault(self._text(cell, key[2]), []).append(
+                            other.removeprefix(f"{self.name}_")
+                        )
                 if others:
-                    yield (name, key), "; ".join(f"{', '.join(names)}: {text}" for text, names in others.items())
+                    yield (
+                        (name, key),
+                        "; ".join(f"{', '.join(names)}: {text}" for text, names in others.items()),
+                    )
 
     def _differ(self, one: Cell, other: Cell, metric: str) -> bool:
         """True if two prints of a quantity differ by more than rounding, or their spreads do."""
@@ -90,7 +105,9 @@ class _Book:
                         keys = (_key(side, setting) for side in sides if isinstance(side, CellOf))
                         yield from (((name, key), text) for key in keys if key in table.cells)
 
-    def _places(self, relation: Consistency, statement: Comparison, table: Cells) -> list[tuple[str, Variant]]:
+    def _places(
+        self, relation: Consistency, statement: Comparison, table: Cells
+    ) -> list[tuple[str, Variant]]:
         """(setting, variant) that a relation is about in a table; nameless if it names its numbers itself."""
         if not (_of_rows(statement) and isinstance(statement.left, CellOf)):
             return [(relation.setting or "", NO_VARIANT)]
@@ -100,14 +117,23 @@ class _Book:
             if metric == statement.left.metric and relation.setting in (None, setting)
         ]
 
-    def _broken(self, relation: Consistency, statement: Comparison, values: Cells, setting: str) -> str:
+    def _broken(
+        self, relation: Consistency, statement: Comparison, values: Cells, setting: str
+    ) -> str:
         """What is wrong, in words; '' if the relation holds, or a number is missing or without end."""
         judgement = evaluate(statement, values, setting, (), self.digits)
-        if judgement.left is None or judgement.right is None or not math.isfinite(judgement.left - judgement.right):
+        if (
+            judgement.left is None
+            or judgement.right is None
+            or not math.isfinite(judgement.left - judgement.right)
+        ):
             return ""
         slack, unit, digits = relation.within * abs(judgement.right), "", 6
         if isinstance(statement.left, CellOf):
-            unit, digits = values.cells[_key(statement.left, setting)].unit, self.digits(statement.left.metric)
+            unit, digits = (
+                values.cells[_key(statement.left, setting)].unit,
+                self.digits(statement.left.metric),
+            )
             slack += half_unit(judgement.left, unit, digits)
         near = abs(judgement.left - judgement.right) <= slack
         if (
@@ -117,7 +143,11 @@ class _Book:
         ):
             return ""
         text = relation.text or relation.expr
-        return f"{printed(judgement.right, unit, digits)} expected: {text}" if statement.relation == "==" else text
+        return (
+            f"{printed(judgement.right, unit, digits)} expected: {text}"
+            if statement.relation == "=="
+            else text
+        )
 
     def _parsed(self, relation: Consistency) -> Comparison:
         where = f"papers/{self.name}.yaml: consistency"
@@ -126,10 +156,14 @@ class _Book:
         except ClaimError as error:
             raise ClaimError(f"{where}: {error}") from None
         if not isinstance(statement, Comparison):
-            raise ClaimError(f"{where}: claim {relation.id}: a trend or an optimum; expected a comparison")
+            raise ClaimError(
+                f"{where}: claim {relation.id}: a trend or an optimum; expected a comparison"
+            )
         rows = _of_rows(statement)
         if rows and statement.left not in rows:
-            raise ClaimError(f"{where}: claim {relation.id}: the left side must be one number of `{ROW}`")
+            raise ClaimError(
+                f"{where}: claim {relation.id}: the left side must be one number of `{ROW}`"
+            )
         for node in (node for node, _ in nodes(statement) if isinstance(node, CellOf | Group)):
             if node.setting and node.setting not in self.paper.settings:
                 hint = nearest(node.setting, self.paper.settings)
@@ -143,7 +177,11 @@ class _Book:
 
 def _of_rows(statement: Comparison) -> list[CellOf]:
     """The numbers of `row`."""
-    return [node for node, _ in nodes(statement) if isinstance(node, CellOf) and node.variant.algorithm == ROW]
+    return [
+        node
+        for node, _ in nodes(statement)
+        if isinstance(node, CellOf) and node.variant.algorithm == ROW
+    ]
 
 
 def _key(cell: CellOf, setting: str) -> Key:

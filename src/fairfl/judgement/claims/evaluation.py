@@ -78,7 +78,9 @@ class _Scope:
         where = self.where(setting)
         return [row.variant for row in self.rows if row.setting in (None, where)]
 
-    def values(self, metric: str, variants: Iterable[Variant], setting: str | None) -> dict[Variant, float]:
+    def values(
+        self, metric: str, variants: Iterable[Variant], setting: str | None
+    ) -> dict[Variant, float]:
         """Values of some rows; empty cells are an obstacle unless the table allows to skip them."""
         values = {}
         for variant in variants:
@@ -131,11 +133,17 @@ def against_those_that_ran(
     'supported against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
     """
     places = {getattr(node, "setting", None) or setting for node, _ in nodes(statement)}
-    named = {node.variant for node, _ in nodes(statement) if isinstance(node, CellOf | Argopt | Undominated)}
+    named = {
+        node.variant
+        for node, _ in nodes(statement)
+        if isinstance(node, CellOf | Argopt | Undominated)
+    }
     over = [node for node, _ in nodes(statement) if isinstance(node, Group | Argopt | Undominated)]
 
     def rival(row: Row) -> bool:
-        return row.variant not in named and any(not isinstance(node, Group) or node.has(row.variant) for node in over)
+        return row.variant not in named and any(
+            not isinstance(node, Group) or node.has(row.variant) for node in over
+        )
 
     rows = list(rows)
     ran = [row for row in rows if cells.has(row.variant, {place for place in places if place})]
@@ -159,13 +167,17 @@ def _comparison(statement: Comparison, scope: _Scope) -> Judgement:
     left, right = _evaluated(statement.left, scope), _evaluated(statement.right, scope)
     relation, equal = statement.relation, _equal(left, right)
     if relation in ("==", "!="):
-        used = [scope.digits(node.metric) for node, _ in nodes(statement) if hasattr(node, "metric")]
+        used = [
+            scope.digits(node.metric) for node, _ in nodes(statement) if hasattr(node, "metric")
+        ]
         alike = equal or bool(used) and round(left, min(used)) == round(right, min(used))
         holds = alike == (relation == "==")
     else:
         ahead = left < right if relation[0] == "<" else left > right
         holds = (equal or ahead) if relation.endswith("=") else (ahead and not equal)
-    return _judgement(holds, left, right, f"{left:.6g} {relation} {right:.6g} is {'true' if holds else 'false'}")
+    return _judgement(
+        holds, left, right, f"{left:.6g} {relation} {right:.6g} is {'true' if holds else 'false'}"
+    )
 
 
 def _evaluated(node: Expression, scope: _Scope) -> float:
@@ -213,15 +225,24 @@ def _argopt(statement: Argopt, scope: _Scope) -> Judgement:
 
 def _monotone(statement: Monotone, scope: _Scope) -> Judgement:
     key = statement.key
-    values = list(scope.values(statement.metric, _along(statement, scope), statement.setting).items())
+    values = list(
+        scope.values(statement.metric, _along(statement, scope), statement.setting).items()
+    )
     if len(values) < 2:
         raise _MissingNumbers(f"a trend needs two values of {key}, found {len(values)}")
     for (before, left), (after, right) in itertools.pairwise(values):
         wrong = left > right if statement.direction == "up" else left < right
         if wrong and not _equal(left, right):
             start, end = before.number(key), after.number(key)
-            return _judgement(False, left, right, f"not {statement.direction} from {key}={start:g} to {end:g}")
-    return _judgement(True, values[0][1], values[-1][1], f"{statement.direction} over {len(values)} values of {key}")
+            return _judgement(
+                False, left, right, f"not {statement.direction} from {key}={start:g} to {end:g}"
+            )
+    return _judgement(
+        True,
+        values[0][1],
+        values[-1][1],
+        f"{statement.direction} over {len(values)} values of {key}",
+    )
 
 
 def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
@@ -233,7 +254,9 @@ def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
         raise _MissingNumbers(f"{key}={words[0]} is not a number")
     if len({tuple(pair for pair in variant.levels if pair[0] != key) for variant in variants}) > 1:
         raise _MissingNumbers(f"other hyper-parameters change along {key}")
-    numbers = {variant: value for variant, value in values.items() if isinstance(value, int | float)}
+    numbers = {
+        variant: value for variant, value in values.items() if isinstance(value, int | float)
+    }
     return sorted(numbers, key=numbers.__getitem__)
 
 
@@ -243,13 +266,22 @@ def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
     signs = [1 if trend == "up" else -1 for _, trend in statement.criteria]
     scores = [scope.value(metric, named, setting) for metric in metrics]
     values = [scope.values(metric, scope.variants(setting), setting) for metric in metrics]
-    rivals = [variant for variant in values[0] if variant != named and all(variant in column for column in values)]
+    rivals = [
+        variant
+        for variant in values[0]
+        if variant != named and all(variant in column for column in values)
+    ]
     if not rivals:
         raise _MissingNumbers(f"the artifact has no row to hold {named} against")
     for rival in rivals:
         theirs = [column[rival] for column in values]
         ties = [_equal(score, other) for score, other in zip(scores, theirs, strict=True)]
-        ahead = [sign * other > sign * score for sign, score, other in zip(signs, scores, theirs, strict=True)]
+        ahead = [
+            sign * other > sign * score
+            for sign, score, other in zip(signs, scores, theirs, strict=True)
+        ]
         if all(map(operator.or_, ties, ahead)) and not all(ties):
             return _judgement(False, scores[0], theirs[0], f"dominated by {rival}")
-    return _judgement(True, scores[0], scores[0], f"{len(rivals)} other rows are worse in something")
+    return _judgement(
+        True, scores[0], scores[0], f"{len(rivals)} other rows are worse in something"
+    )

@@ -108,7 +108,9 @@ class Group:
 
     def __str__(self) -> str:
         """'!fedavg(q=1)'."""
-        return str(self.fixed.of(self.only or ", ".join(f"!{name}" for name in self.excluded) or "*"))
+        return str(
+            self.fixed.of(self.only or ", ".join(f"!{name}" for name in self.excluded) or "*")
+        )
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,12 @@ class _Builder(Transformer):
     def function(self, name: Token, *arguments: Expression) -> Call:
         return Call(name.value, arguments)
 
-    def group(self, name: Token, metric: Token, selector: _Selector, setting: Token | None) -> Group:
-        return Group(name.value.removesuffix("_over"), str(metric), *selector, setting and str(setting))
+    def group(
+        self, name: Token, metric: Token, selector: _Selector, setting: Token | None
+    ) -> Group:
+        return Group(
+            name.value.removesuffix("_over"), str(metric), *selector, setting and str(setting)
+        )
 
     def included(self, algorithm: Token, *pairs: Any) -> _Selector:
         return str(algorithm), (), _variant("", pairs)
@@ -239,7 +245,9 @@ class _Builder(Transformer):
     def argopt(self, function: Token, metric: Token, _: Token, variant: Variant) -> Argopt:
         return Argopt(function.value.removeprefix("arg"), str(metric), variant)
 
-    def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
+    def monotone(
+        self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any
+    ) -> Monotone:
         fixed = _variant(str(algorithm), rest[:-1])
         return Monotone(str(metric), str(key), trend.value, fixed, rest[-1] and str(rest[-1]))
 
@@ -277,8 +285,12 @@ def _unexpected(text: str, error: UnexpectedCharacters | UnexpectedToken) -> str
     else:
         token, wanted = error.token, error.expected
         ended = token.type == "$END"
-        position, actual = (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
-    names = sorted(_SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted)
+        position, actual = (
+            (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
+        )
+    names = sorted(
+        _SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted
+    )
     return f"column {position + 1}: found {actual}, expected {' or '.join(names)}"
 
 
@@ -291,7 +303,11 @@ def nodes(statement: Statement) -> Iterator[tuple[Any, int]]:
         for item in fields(node):
             value = getattr(node, item.name)
             inside = value if isinstance(value, tuple) else (value,)
-            stack.extend((part, depth + 1) for part in inside if isinstance(part, CellOf | Group | Call | Binary))
+            stack.extend(
+                (part, depth + 1)
+                for part in inside
+                if isinstance(part, CellOf | Group | Call | Binary)
+            )
 
 
 def bound(node: Any, name: str, variant: Variant) -> Any:

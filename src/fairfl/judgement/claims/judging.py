@@ -35,7 +35,11 @@ def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
 
 def settings_of(statement: Statement, setting: str | None) -> list[str]:
     """The settings that a claim speaks of: its own and those behind '@', sorted."""
-    named = {getattr(node, "setting", None) or setting for node, _ in nodes(statement) if isinstance(node, Speaking)}
+    named = {
+        getattr(node, "setting", None) or setting
+        for node, _ in nodes(statement)
+        if isinstance(node, Speaking)
+    }
     return sorted(name for name in named if name)
 
 
@@ -48,7 +52,9 @@ def basis(workload: Workload, settings: list[str]) -> str:
         return "the drawing"
     changed = {name: len(changed_by_scale(workload, name)) for name in settings}
     parts = [
-        f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}" if count else "full scale"
+        f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}"
+        if count
+        else "full scale"
         for name, count in changed.items()
     ]
     return "; ".join(dict.fromkeys(parts)) or "full scale"
@@ -75,12 +81,16 @@ def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
         for setting in settings_of(statement, setting_of(claim, name, artifact)):
             if setting not in workload.settings and setting != name:
                 hint = nearest(setting, workload.settings)
-                raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: no setting {setting!r}{hint}")
+                raise ClaimError(
+                    f"papers/{paper}.yaml: {name}: claim {claim.id}: no setting {setting!r}{hint}"
+                )
         claims.append((claim, statement))
     return claims
 
 
-def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> list[ClaimLine]:
+def claim_lines(
+    workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]
+) -> list[ClaimLine]:
     """One row per claim of the selected artifacts, in catalogue order; `files`: see fairfl.judgement.results."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
     numbers = results_of(workload, root, files)
@@ -93,11 +103,17 @@ def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str,
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
             judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
-            here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
+            here, theirs, settings = (
+                judge(numbers.ours),
+                judge(reported),
+                settings_of(statement, setting),
+            )
             comparison, share, unknown = own or comparable(workload, settings), None, False
             partly = ""
             if here.status == "missing numbers":
-                partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
+                partly = against_those_that_ran(
+                    statement, numbers.ours, setting, artifact.rows, digits
+                )
             else:  # spreads of the paper say nothing of another experiment
                 known = (reported, seeds) if comparison else (NONE, {})
                 share, unknown = share_of_resamples(judge, numbers.ours, noise, *known, level)

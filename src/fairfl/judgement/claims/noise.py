@@ -74,7 +74,10 @@ def share_of_resamples(
         return None, unknown
     held = 0
     for draw in _students(*(freedom for _, freedom in errors.values())):
-        drawn = {key: Cell(means[key] + error * t) for (key, (error, _)), t in zip(errors.items(), draw, strict=True)}
+        drawn = {
+            key: Cell(means[key] + error * t)
+            for (key, (error, _)), t in zip(errors.items(), draw, strict=True)
+        }
         held += judge(Cells(watched.asked | drawn)).status == "supported"
     return held / DRAWS, unknown
 

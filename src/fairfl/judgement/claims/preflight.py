@@ -10,7 +10,14 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.claims.contradictions import contradictions
-from fairfl.judgement.claims.grammar import ClaimError, Group, Monotone, Speaking, Undominated, nodes
+from fairfl.judgement.claims.grammar import (
+    ClaimError,
+    Group,
+    Monotone,
+    Speaking,
+    Undominated,
+    nodes,
+)
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.metrics.origin import owner
@@ -26,18 +33,31 @@ def check(workload: Workload) -> None:
     paper does not have.
     """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
-    faults = [f"{name}.yaml: {fault}" for name, paper in workload.papers.items() for fault in unknown_metrics(paper)]
+    faults = [
+        f"{name}.yaml: {fault}"
+        for name, paper in workload.papers.items()
+        for fault in unknown_metrics(paper)
+    ]
     for setting in workload.variants:
         if fault := _clusters(workload.settings[setting]):
-            faults.append(f"{workload.paper_of[setting]}.yaml: settings.{setting}.surrogate.clusters: {fault}")
+            faults.append(
+                f"{workload.paper_of[setting]}.yaml: settings.{setting}.surrogate.clusters: {fault}"
+            )
     for paper, key, artifact in workload.artifacts.values():
         if artifact.plot is not None:
             where = f"artifacts.{key}.options"
             if artifact.plot not in (plots := names("reporting/plots")):
                 hint = f"is not one of the plots{nearest(artifact.plot, plots)}"
-                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.plot: {shown(artifact.plot)} {hint}")
-            parameters("reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where)
-        faults += [f"{paper}.yaml: artifacts.{key}: {fault}" for fault in missing(workload, paper, key, artifact)]
+                raise SpecError(
+                    f"papers/{paper}.yaml: artifacts.{key}.plot: {shown(artifact.plot)} {hint}"
+                )
+            parameters(
+                "reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where
+            )
+        faults += [
+            f"{paper}.yaml: artifacts.{key}: {fault}"
+            for fault in missing(workload, paper, key, artifact)
+        ]
     if faults:
         raise SpecError("\n".join(f"papers/{fault}" for fault in faults))
     variants = {name: _variants(paper) for name, paper in workload.papers.items()}
@@ -58,20 +78,36 @@ def _clusters(setting: Setting) -> str:
     config = declaration("partition", partition.name).Config.model_validate(partition.options)
     if hasattr(config, "true_clusters"):
         count = config.true_clusters()
-        return f"{asked}: partition {partition.name} has {count} true clusters: expected {count}" * (count != asked)
+        return (
+            f"{asked}: partition {partition.name} has {count} true clusters: expected {count}"
+            * (count != asked)
+        )
     source = PACKAGE / "data" / f"{setting.data.name}.py"
-    known = options["cluster"] is not None if "cluster" in options else b"clusters" in source.read_bytes()
+    known = (
+        options["cluster"] is not None
+        if "cluster" in options
+        else b"clusters" in source.read_bytes()
+    )
     none = f"{asked}: neither partition {partition.name} nor the owners in {setting.data.name} have true clusters"
     return "" if known else f"{none}: expected 1, one surrogate for all"
 
 
 def _variants(paper: Paper) -> set[Variant]:
-    return {row.variant for part in paper.artifacts.values() for row in (*part.rows, part.baseline) if row}
+    return {
+        row.variant
+        for part in paper.artifacts.values()
+        for row in (*part.rows, part.baseline)
+        if row
+    }
 
 
 def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant]) -> Iterator[str]:
     for node in speaking:
-        metrics = [metric for metric, _ in node.criteria] if isinstance(node, Undominated) else [node.metric]
+        metrics = (
+            [metric for metric, _ in node.criteria]
+            if isinstance(node, Undominated)
+            else [node.metric]
+        )
         for metric in metrics:
             if metric_of(paper.metrics, metric) is None:
                 yield f"no metric {metric!r}{nearest(metric, paper.metrics)}"
@@ -79,7 +115,9 @@ def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant])
             if name not in paper.algorithms:
                 yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
         # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
-        if owner(metrics[0]) == "variant" and not any(_means(node, variant) for variant in variants):
+        if owner(metrics[0]) == "variant" and not any(
+            _means(node, variant) for variant in variants
+        ):
             named = node if isinstance(node, Group | Monotone) else node.variant
             yield f"no row of the paper is {named}{nearest(str(named), variants)}"
 

@@ -27,7 +27,12 @@ class Details:
         self._numbers: list[tuple[list[int], list[int]]] = []
 
     def add(
-        self, line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
+        self,
+        line: ComparisonLine,
+        title: str,
+        metric: Metric | None,
+        over: str,
+        full: ComparisonLine | None,
     ) -> int:
         """Keep a row of comparison.csv, `full` at full scale: its number.
 
@@ -36,7 +41,9 @@ class Details:
         texts = _sentences(line, title, metric, over, full)
         names = line.runs.split(";") if line.runs else []
         places = [self._run(name) for name in names]
-        self._numbers.append(([self._texts.setdefault(text, len(self._texts)) for text in texts], places))
+        self._numbers.append(
+            ([self._texts.setdefault(text, len(self._texts)) for text in texts], places)
+        )
         return len(self._numbers) - 1
 
     def _run(self, name: str) -> int:
@@ -56,15 +63,23 @@ def _sentences(
     line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
 ) -> list[str]:
     unit, seeds = unit_words(line.unit), plural(line.seeds, over.removesuffix("s"))
-    ours = f"Ours: {seeds}" + (f", standard deviation {_short(line.ours_std)}" if line.seeds > 1 else "")
+    ours = f"Ours: {seeds}" + (
+        f", standard deviation {_short(line.ours_std)}" if line.seeds > 1 else ""
+    )
     theirs = f"the paper's: {plural(line.reported_seeds, 'seed')}"
     theirs += f", ± {number_text(line.reported_spread)}" if line.reported_spread is not None else ""
     verdict = VERDICTS[line.verdict][2].capitalize()
     if line.difference is not None:
         noise = f"tolerance {line.tolerance or 0:.3g}. Seed noise: {line.tolerance_source}"
         verdict += f": difference {line.difference:+.3g}, {noise}"
-    meaning = readable(f"{metric.name}: {metric.meaning}" if metric and metric.meaning else line.metric)
-    stored = f"{_short(full.ours) or 'diverged'} ({plural(full.seeds, 'seed')}), {full.verdict}" if full else ""
+    meaning = readable(
+        f"{metric.name}: {metric.meaning}" if metric and metric.meaning else line.metric
+    )
+    stored = (
+        f"{_short(full.ours) or 'diverged'} ({plural(full.seeds, 'seed')}), {full.verdict}"
+        if full
+        else ""
+    )
     texts = {
         f"{title}, ": line.setting,
         "": verdict + ".",

@@ -31,7 +31,9 @@ class Files:
     def text(self, path: str) -> str:
         """What a file says, '' if it is not there."""
         target = self.results / path
-        return inputs.read_bytes(target).decode("utf-8", errors="replace") if target.is_file() else ""
+        return (
+            inputs.read_bytes(target).decode("utf-8", errors="replace") if target.is_file() else ""
+        )
 
     def remarks(self, path: str) -> list[str]:
         """The remarks above a table, none if it is not there."""

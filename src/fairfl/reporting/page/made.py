@@ -21,7 +21,9 @@ def commit_of(root: Path) -> dict[str, str]:
     found = {}
     for key, command in commands.items():
         try:
-            done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
+            done = subprocess.run(
+                command, cwd=root, capture_output=True, text=True, timeout=30, check=True
+            )
             found[key] = done.stdout.strip()
         except (OSError, subprocess.SubprocessError):
             found[key] = ""
@@ -33,7 +35,9 @@ def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dic
     names = dict.fromkeys(name for line in lines for name in runs_of(line))
     read = {name: _summary(results / "runs" / name / "summary.json") for name in names}
     found = {name: summary for name, summary in read.items() if summary}
-    machines = Counter(str(summary["processor"]) for summary in found.values() if summary.get("processor"))
+    machines = Counter(
+        str(summary["processor"]) for summary in found.values() if summary.get("processor")
+    )
     versions: dict[str, set[str]] = {}
     for summary in found.values():
         for package, number in (summary.get("versions") or {}).items():
@@ -43,7 +47,10 @@ def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dic
         **commit_of(root),
         "runs": len(found),
         "machines": [name for name, _ in machines.most_common()],
-        "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
+        "versions": [
+            f"{package} {', '.join(sorted(numbers))}"
+            for package, numbers in sorted(versions.items())
+        ],
         "seconds": _duration(seconds),
         "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items()},
         "data_of": {name: _data(name, summary) for name, summary in found.items()},
@@ -58,7 +65,9 @@ def runs_of(line: ComparisonLine) -> list[str]:
 def _data(run: str, summary: Mapping[str, Any]) -> tuple[str, str]:
     """Where the data of a run came from, and what their partition had to change in which setting; "" if nothing."""
     changed = "; ".join(summary.get("partition") or [])
-    return str(summary.get("data_source", "")), f"{run.partition('/')[0]}: {changed}" if changed else ""
+    return str(
+        summary.get("data_source", "")
+    ), f"{run.partition('/')[0]}: {changed}" if changed else ""
 
 
 def _summary(path: Path) -> dict[str, Any] | None:

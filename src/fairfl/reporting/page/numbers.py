@@ -45,26 +45,39 @@ def table_views(
         full = recorded.get(line.place)
         here, there = (endless(line.metric, number) for number in rounds[line.setting])
         view = cell_view(line, digits_of(paper.metrics)(line.metric), here, there)
-        view["detail"] = details.add(line, readable(place[1].label), metric_of(paper.metrics, line.metric), over, full)
-        if full is None or (full.ours, full.verdict) == (line.ours, line.verdict):  # this run is the recorded one
+        view["detail"] = details.add(
+            line, readable(place[1].label), metric_of(paper.metrics, line.metric), over, full
+        )
+        if full is None or (full.ours, full.verdict) == (
+            line.ours,
+            line.verdict,
+        ):  # this run is the recorded one
             view["recorded"] = None
         else:
             view["recorded"] = cell_view(full, digits_of(paper.metrics)(line.metric), there, there)
         view["sort"] = "inf" if line.ours == math.inf else ""  # of the others the text is sorted
         view["best"] = (full or line).verdict
-        view["notes"] = [note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)]
+        view["notes"] = [
+            note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)
+        ]
         cells[place] = view
     return [_table(grid, numbers, cells, paper) for grid in numbers.grids()]
 
 
-def _table(grid: Grid, numbers: Compared, cells: dict[Any, dict[str, Any]], paper: Paper) -> dict[str, Any]:
+def _table(
+    grid: Grid, numbers: Compared, cells: dict[Any, dict[str, Any]], paper: Paper
+) -> dict[str, Any]:
     """What the template shows of a grid; notes on the paper's numbers are numbered, those on all stand in the head."""
     here = [cells[place] for place in grid.numbers]
     notes = list(dict.fromkeys(note for cell in here for note in cell["notes"]))
     reported = [cell["notes"] for cell in here if cell["reported"]]
-    everywhere = [note for note in notes if len(reported) > 1 and all(note in own for own in reported)]
+    everywhere = [
+        note for note in notes if len(reported) > 1 and all(note in own for own in reported)
+    ]
     for cell in here:
-        cell["reported_marks"] = [notes.index(note) + 1 for note in cell["notes"] if note not in everywhere]
+        cell["reported_marks"] = [
+            notes.index(note) + 1 for note in cell["notes"] if note not in everywhere
+        ]
     axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
     bears = "row" if "row" in axes else "setting"
     metrics = {metric for _, _, metric in grid.numbers}
@@ -74,8 +87,15 @@ def _table(grid: Grid, numbers: Compared, cells: dict[Any, dict[str, Any]], pape
     return {
         "title": metric_name(paper.metrics, metrics.pop()) if len(metrics) == 1 else "",
         "corner": grid.corner,
-        "header": spans([tuple(_head(head, numbers, paper, bears) for head in column) for column in grid.columns]),
-        "legend": legend({word for _, row, _ in grid.numbers for word in numbers.known.get(row, ())}),
+        "header": spans(
+            [
+                tuple(_head(head, numbers, paper, bears) for head in column)
+                for column in grid.columns
+            ]
+        ),
+        "legend": legend(
+            {word for _, row, _ in grid.numbers for word in numbers.known.get(row, ())}
+        ),
         "notes": notes,
         "everywhere": [notes.index(note) + 1 for note in everywhere],
         "unmarked": unmarked,
@@ -105,14 +125,27 @@ def _row(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -
     """A line of a table; `checked` and `differing` if one of its numbers is, here or in the record."""
     verdicts = {cell["best"] for places in cells for cell in places}
     checked, differing = not verdicts.isdisjoint(CHECKED), not verdicts.isdisjoint(DIFFER)
-    return {"heads": heads, "cells": cells, "rule": rule, "checked": checked, "differing": differing}
+    return {
+        "heads": heads,
+        "cells": cells,
+        "rule": rule,
+        "checked": checked,
+        "differing": differing,
+    }
 
 
 def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:
-    marked = marks({word for row in head.rows for word in numbers.known.get(row, ())} if head.axis == bears else ())
+    marked = marks(
+        {word for row in head.rows for word in numbers.known.get(row, ())}
+        if head.axis == bears
+        else ()
+    )
     metric = metric_of(paper.metrics, head.key) if head.axis == "metric" else None
     if metric is None:
-        return HeadView(numbers.names.get(head.key, head.key) if head.axis == "setting" else head.key, marks=marked)
+        return HeadView(
+            numbers.names.get(head.key, head.key) if head.axis == "setting" else head.key,
+            marks=marked,
+        )
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
     units = " or ".join(filter(None, map(unit_words, (metric.unit, *metric.other_units))))
     return HeadView(metric.name, ", ".join(filter(None, (units, better))), metric.meaning, marked)
@@ -124,7 +157,9 @@ def metric_name(metrics: dict[str, Metric], name: str) -> str:
     return metric.name if metric else name
 
 
-def contradictions_view(lines: list[ComparisonLine], metrics: dict[str, Metric]) -> list[dict[str, Any]]:
+def contradictions_view(
+    lines: list[ComparisonLine], metrics: dict[str, Metric]
+) -> list[dict[str, Any]]:
     """The numbers of a paper that others of its numbers speak against."""
     return [
         {

@@ -37,7 +37,9 @@ def numbers_counted(found: Count) -> dict[str, Any]:
     ]
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
     if (wider := found.agree + found.close - found.strict) > 0:
-        seeds = "; ".join(filter(None, (seeds, f"{wider:,} agree only with the wider late-evaluation tolerance")))
+        seeds = "; ".join(
+            filter(None, (seeds, f"{wider:,} agree only with the wider late-evaluation tolerance"))
+        )
     return {"of": found, "conclusive": found.conclusive, "counts": counts, "seeds": seeds}
 
 
@@ -55,7 +57,9 @@ def taus(rankings: Iterable[RankingLine]) -> str:
     values = [ranking.tau for ranking in rankings if ranking.tau is not None and ranking.checked]
     if not values:
         return ""
-    return f"{statistics.fmean(values) + 0.0:+.2f} over {len(values)} column{'s' * (len(values) > 1)}"
+    return (
+        f"{statistics.fmean(values) + 0.0:+.2f} over {len(values)} column{'s' * (len(values) > 1)}"
+    )
 
 
 def card(
@@ -63,12 +67,20 @@ def card(
 ) -> dict[str, Any]:
     """What is said of one paper, or of all, from one scale."""
     numbers = numbers_counted(count(lines))
-    return {"numbers": numbers, "claims": claims_counted(claims), "tau": taus(rankings), "lines": len(lines)}
+    return {
+        "numbers": numbers,
+        "claims": claims_counted(claims),
+        "tau": taus(rankings),
+        "lines": len(lines),
+    }
 
 
 # -- farthest from the paper ------------------------------------------------------------------
 def farthest(
-    lines: Iterable[ComparisonLine], papers: Mapping[str, Paper], paper_of: Mapping[str, str], where: str
+    lines: Iterable[ComparisonLine],
+    papers: Mapping[str, Paper],
+    paper_of: Mapping[str, str],
+    where: str,
 ) -> list[dict[str, Any]]:
     """The numbers that differ, each once; `where` says at which scale, `paper_of` knows the paper of each artifact.
 
@@ -80,7 +92,9 @@ def farthest(
         paper = papers[paper_of[line.artifact]]
         artifact = paper.artifacts[line.artifact.partition("_")[2]]
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
-        row = next((row.label for row in rows_of(artifact, titles) if row.variant == line.variant), "")
+        row = next(
+            (row.label for row in rows_of(artifact, titles) if row.variant == line.variant), ""
+        )
         apart = math.inf if line.difference is None else abs(line.difference)
         views.append({
             "of": line,

@@ -52,7 +52,11 @@ SIGNS = {sign: words for _, sign, words in VERDICTS.values()} | {
 
 # -- what the scale replaced ------------------------------------------------------------------
 def used_settings(workload: Workload) -> list[str]:
-    return list(dict.fromkeys(name for _, _, artifact in workload.artifacts.values() for name in artifact.settings))
+    return list(
+        dict.fromkeys(
+            name for _, _, artifact in workload.artifacts.values() for name in artifact.settings
+        )
+    )
 
 
 def substitutions(workload: Workload) -> list[tuple[str, str]]:
@@ -68,14 +72,23 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
             facts["Rounds"][f"{here.rounds:,} instead of {paper.rounds:,}"] += 1
         if here.seeds != paper.seeds:
             facts["Seeds"][f"{len(here.seeds)} instead of {len(paper.seeds)}"] += 1
-        others |= {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, name)}
+        others |= {
+            change.partition(":")[0].partition(".")[0]
+            for change in changed_by_scale(workload, name)
+        }
     sentences = [
-        (what, "; ".join(f"{text} ({count} of {len(used)} settings)" for text, count in counts.items()) + ".")
+        (
+            what,
+            "; ".join(f"{text} ({count} of {len(used)} settings)" for text, count in counts.items())
+            + ".",
+        )
         for what, counts in facts.items()
         if counts
     ]
     if rest := sorted(others - {"data", "rounds", "seeds"}):
-        sentences.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
+        sentences.append(
+            ("Also changed", ", ".join(rest) + ". Every value is listed under Settings.")
+        )
     same = [name for name in used if not changed_by_scale(workload, name)]
     return sentences + ([("As in the paper", ", ".join(same) + ".")] if sentences and same else [])
 
@@ -133,7 +146,12 @@ class Summaries:
 
 
 def artifact_view(
-    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details, made: dict[str, Any]
+    name: str,
+    workload: Workload,
+    summaries: Summaries,
+    files: Files,
+    details: Details,
+    made: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact; `summaries` are its own, `made` is each run's arithmetic."""
     paper, key, artifact = workload.artifacts[name]
@@ -150,14 +168,18 @@ def artifact_view(
     }
     facts = facts_of(workload, name)
     runs = {run for line in lines for run in runs_of(line)}
-    made = {key: {run: of for run, of in made[key].items() if run in runs} for key in ("arithmetic_of", "data_of")}
+    made = {
+        key: {run: of for run, of in made[key].items() if run in runs}
+        for key in ("arithmetic_of", "data_of")
+    }
     return {
         "name": name,
         "paper": paper,
         "spec": artifact,
         "path": f"{paper}/{key}",
         "facts": facts,
-        "only_stand_ins": bool(facts.settings) and all(fact.stand_in for fact in facts.settings.values()),
+        "only_stand_ins": bool(facts.settings)
+        and all(fact.stand_in for fact in facts.settings.values()),
         "links": links,
         "copies": [ending for ending in ("tex", "md") if links.get(ending) and not artifact.plot],
         "missing": missing,
@@ -165,7 +187,9 @@ def artifact_view(
         "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
         "arithmetic": describe_numerics(made["arithmetic_of"].values()),
         "sources": condensed(source for source, _ in made["data_of"].values()),
-        "partitions": list(filter(None, dict.fromkeys(text for _, text in made["data_of"].values()))),
+        "partitions": list(
+            filter(None, dict.fromkeys(text for _, text in made["data_of"].values()))
+        ),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": numbers_counted(count(summaries.best)),
@@ -173,16 +197,27 @@ def artifact_view(
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
-        "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
-        "rankings": [(metric_name(source.metrics, ranking.metric), ranking) for ranking in summaries.rankings],
+        "claims": [
+            claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims
+        ],
+        "rankings": [
+            (metric_name(source.metrics, ranking.metric), ranking) for ranking in summaries.rankings
+        ],
     }
 
 
-def claim_view(claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper) -> dict[str, Any]:
+def claim_view(
+    claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper
+) -> dict[str, Any]:
     """A claim, here and as recorded at full scale."""
     artifact = paper.artifacts[claim.artifact.partition("_")[2]]
     full = recorded.get((claim.artifact, claim.claim))
-    return {"of": claim, "called": paper.called, "artifact_title": readable(artifact.title), "full": full}
+    return {
+        "of": claim,
+        "called": paper.called,
+        "artifact_title": readable(artifact.title),
+        "full": full,
+    }
 
 
 def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, Any]:
@@ -190,15 +225,26 @@ def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, 
     if artifact.content != "used":
         return {"header": artifact.header, "lines": artifact.content, "legend": []}
     values = printed_values(used_values(workload, paper), artifact.options.get("printed", []))
-    lines = [(title, "; ".join(f"{key}: {shown}" for key, shown in of)) for title, of in used_lines(values)]
-    return {"header": USED_HEADER, "lines": lines, "legend": legend((used.provenance for used in values), "value")}
+    lines = [
+        (title, "; ".join(f"{key}: {shown}" for key, shown in of))
+        for title, of in used_lines(values)
+    ]
+    return {
+        "header": USED_HEADER,
+        "lines": lines,
+        "legend": legend((used.provenance for used in values), "value"),
+    }
 
 
 # -- the page ---------------------------------------------------------------------------------
-def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summaries: Summaries) -> dict[str, Any]:
+def paper_view(
+    key: str, workload: Workload, views: list[dict[str, Any]], summaries: Summaries
+) -> dict[str, Any]:
     """A paper with its artifacts; `summaries` of all papers."""
     paper = workload.papers[key]
-    printed = {view["name"] for view in views if view["spec"].in_paper}  # our readings repeat its numbers
+    printed = {
+        view["name"] for view in views if view["spec"].in_paper
+    }  # our readings repeat its numbers
     every = summaries.of({view["name"] for view in views})
     used = dict.fromkeys(setting for view in views for setting in view["spec"].settings)
     settings = [name for name in used if workload.sharing.builders(name)[0] == key]
@@ -210,12 +256,18 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
         "cards": summaries.of(printed).cards(),
         "settings": [setting_view(workload, name) for name in settings],
         "contradictions": contradictions_view(every.lines, paper.metrics),
-        "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
+        "algorithms": [
+            algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()
+        ],
     }
 
 
 def render(
-    workload: Workload, root: Path, results: Path, out: Path, failed: Mapping[str, str] = MappingProxyType({})
+    workload: Workload,
+    root: Path,
+    results: Path,
+    out: Path,
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`.
 
@@ -229,19 +281,26 @@ def render(
     details = Details(files)
     made = made_from(root, results, summaries.lines)
     views = {
-        name: artifact_view(name, workload, summaries.of({name}), files, details, made) for name in workload.artifacts
+        name: artifact_view(name, workload, summaries.of({name}), files, details, made)
+        for name in workload.artifacts
     }
     for name, why in failed.items():
         views[name] |= {"failed": why, "links": {}, "copies": [], "missing": []}
     papers = [
-        paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
+        paper_view(
+            key, workload, [view for view in views.values() if view["paper"] == key], summaries
+        )
         for key in workload.config.papers
     ]
     paper_of = {name: view["paper"] for name, view in views.items()}
     readings, own = readings_and_own(workload.papers)
     printed, of_own = summaries.of(views.keys() - readings - own), summaries.of(own)
-    papers_told = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
-    shown, decided = (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
+    papers_told = {
+        key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"
+    }
+    shown, decided = (
+        (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
+    )
     told = lines_of(papers_told, shown, decided)
     copies = {
         name: {ending: files.text(f"{view['path']}.{ending}") for ending in view["copies"]}
@@ -263,7 +322,11 @@ def render(
         ),
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
-        headlines={"styles": dict(zip(COLOURS, STYLES, strict=True)), "lines": told, "recorded": bool(printed.full)},
+        headlines={
+            "styles": dict(zip(COLOURS, STYLES, strict=True)),
+            "lines": told,
+            "recorded": bool(printed.full),
+        },
         verdicts=VERDICTS,
         signs=SIGNS,
         status=STATUS,

@@ -29,9 +29,15 @@ def href(run_id: str) -> str:
 def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; links are relative to `out`. Runs that are not there yet are left out."""
     files = Files(results, out)
-    settings = {setting: views for setting in workload.shown if (views := views_of(workload, setting, files))}
+    settings = {
+        setting: views
+        for setting in workload.shown
+        if (views := views_of(workload, setting, files))
+    }
     data = embedded({run: view for views in settings.values() for run, view in views.items()})
-    return template("runs.html.j2").render(scale=workload.scale.scale, settings=settings, data=data, href=href)
+    return template("runs.html.j2").render(
+        scale=workload.scale.scale, settings=settings, data=data, href=href
+    )
 
 
 def views_of(workload: Workload, setting: str, files: Files) -> dict[str, dict[str, Any]]:
@@ -39,7 +45,10 @@ def views_of(workload: Workload, setting: str, files: Files) -> dict[str, dict[s
     others."""
     import pandas as pd  # here: the report needs only `href`
 
-    path, part = files.results / "tidy" / f"{setting}.rounds.parquet", workload.settings[setting].reported_part
+    path, part = (
+        files.results / "tidy" / f"{setting}.rounds.parquet",
+        workload.settings[setting].reported_part,
+    )
     if not path.exists():
         return {}
     rows = pd.read_parquet(io.BytesIO(inputs.read_bytes(path))).fillna({"hyperparameters": ""})
@@ -54,7 +63,10 @@ def views_of(workload: Workload, setting: str, files: Files) -> dict[str, dict[s
             facts["spec"].pop("code", None)
             measure, points = curve(mine, part)
             drawn = {"curve": points, "measure": f"{measure} on the {part} part"}
-            links = {"log": files.link(f"logs/train/{run.id}.log"), "files": files.link(f"runs/{run.id}")}
+            links = {
+                "log": files.link(f"logs/train/{run.id}.log"),
+                "files": files.link(f"runs/{run.id}"),
+            }
             views[run.id] = {"spec": facts.pop("spec"), "facts": facts, **drawn, **links}
     return views
 

@@ -15,13 +15,19 @@ from fairfl.judgement.changes import original
 
 def _text(value: Any) -> str:
     """A value as YAML has it: '{name: cnn, channels: [32, 64]}'."""
-    return yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False).removesuffix("...\n").strip()
+    return (
+        yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False)
+        .removesuffix("...\n")
+        .strip()
+    )
 
 
 def setting_view(workload: Workload, name: str) -> dict[str, Any]:
     """Every hyper-parameter that a setting names: value here, the paper's value, source."""
     here, paper = workload.settings[name], original(workload, name)
-    values, published = (setting.model_dump(mode="json", exclude_none=True) for setting in (here, paper))
+    values, published = (
+        setting.model_dump(mode="json", exclude_none=True) for setting in (here, paper)
+    )
     rows = []
     for key in filter(lambda key: key not in ("sources", "notes"), Setting.model_fields):
         value = values.get(key)
@@ -31,8 +37,16 @@ def setting_view(workload: Workload, name: str) -> dict[str, Any]:
             if part == key or part.startswith(f"{key}.")
         ]
         changed = value != published.get(key)
-        if sources or changed or value != Setting.model_fields[key].get_default(call_default_factory=True):
-            row = {"key": key, "here": _text(value), "paper": _text(published.get(key)) if changed else ""}
+        if (
+            sources
+            or changed
+            or value != Setting.model_fields[key].get_default(call_default_factory=True)
+        ):
+            row = {
+                "key": key,
+                "here": _text(value),
+                "paper": _text(published.get(key)) if changed else "",
+            }
             rows.append({**row, "changed": changed, "sources": sources})
     return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
 
@@ -46,7 +60,10 @@ def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]
     rows = []
     for name in dict.fromkeys([*algorithm.defaults, *algorithm.grid, *used]):
         fixed = _text(algorithm.defaults[name]) if name in algorithm.defaults else ""
-        grid, values = ", ".join(map(str, algorithm.grid.get(name, []))), ", ".join(used.get(name, ()))
+        grid, values = (
+            ", ".join(map(str, algorithm.grid.get(name, []))),
+            ", ".join(used.get(name, ())),
+        )
         source = algorithm.sources.get(name, "")
         rows.append({"key": name, "fixed": fixed, "rows": values, "grid": grid, "source": source})
     return {"key": key, "title": algorithm.title, "rows": rows}

@@ -4,7 +4,9 @@ import re
 
 from fairfl.reporting import formulas
 
-_SYMBOLS = formulas.LETTERS | dict.fromkeys(("text", "mathrm", "mathbf", "mathcal", "textbf", "left", "right"), "")
+_SYMBOLS = formulas.LETTERS | dict.fromkeys(
+    ("text", "mathrm", "mathbf", "mathcal", "textbf", "left", "right"), ""
+)
 _SYMBOLS |= {"sqrt": "√", "quad": " "}
 
 

@@ -20,26 +20,52 @@ from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds",)
-COLUMNS = ["setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds"]
-BANDS = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
+COLUMNS = [
+    "setting",
+    "algorithm",
+    "hyperparameters",
+    "quantity",
+    "client",
+    "round",
+    "mean",
+    "low",
+    "high",
+    "seeds",
+]
+BANDS = {
+    "range": "; band: smallest to largest seed",
+    "std": "; band: ± one standard deviation",
+    "none": "",
+}
 TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy (fraction)"}
 
 
 class Config(Strict):
     upper: Literal[
-        "loss_train", "loss_validation", "loss_test", "accuracy_train", "accuracy_validation", "accuracy_test"
+        "loss_train",
+        "loss_validation",
+        "loss_test",
+        "accuracy_train",
+        "accuracy_validation",
+        "accuracy_test",
     ] = Field("loss_train", description="upper panels")
     gap_part: Literal["train", "validation", "test", "none"] = Field(
-        "validation", description="part on which the loss gap of the lower panels is taken; none: no lower panels"
+        "validation",
+        description="part on which the loss gap of the lower panels is taken; none: no lower panels",
     )
-    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
+    band: Literal["range", "std", "none"] = Field(
+        "range", description="spread over seeds around the mean"
+    )
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
 
     def metrics(self) -> list[str]:
         return [] if self.gap_part == "none" else ["gap_client_0"]
 
     def parts(self) -> list[str]:
-        return [self.upper.rpartition("_")[2], *([] if self.gap_part == "none" else [self.gap_part])]
+        return [
+            self.upper.rpartition("_")[2],
+            *([] if self.gap_part == "none" else [self.gap_part]),
+        ]
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -61,12 +87,17 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         style.within_bounds(axes, y="fraction" if kind == "accuracy" else "")
         return frame
 
-    titles = {(quantity, row): row.label * (quantity == config.upper) for quantity, row in product(quantities, rows)}
+    titles = {
+        (quantity, row): row.label * (quantity == config.upper)
+        for quantity, row in product(quantities, rows)
+    }
     shared: style.Look = {"sharex": True, "sharey": "row"}
     figure, frames = panelled(titles, draw_one, (0.75, 1.35), len(rows), ("round", ""), **shared)
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
-        raise FairflError(f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}")
+        raise FairflError(
+            f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}"
+        )
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
@@ -75,8 +106,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:
     """Mean and band of one quantity per client and round."""
-    result = mean_and_band(frame.groupby(["setting", "client", "round"], sort=True)[quantity], band).reset_index()
-    return result.assign(algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity)
+    result = mean_and_band(
+        frame.groupby(["setting", "client", "round"], sort=True)[quantity], band
+    ).reset_index()
+    return result.assign(
+        algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity
+    )
 
 
 def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
@@ -96,7 +131,9 @@ def curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:
         color = style.client_color(int(client), clients)
         axes.plot(line["round"], line["mean"], color=color, linewidth=1.3 if clients <= 10 else 0.7)
         if line["seeds"].max() > 1:
-            axes.fill_between(line["round"], line["low"], line["high"], color=color, alpha=0.18, linewidth=0)
+            axes.fill_between(
+                line["round"], line["low"], line["high"], color=color, alpha=0.18, linewidth=0
+            )
     if log_x:
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=0)

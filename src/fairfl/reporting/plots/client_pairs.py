@@ -32,7 +32,9 @@ class Config(Labelled):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     if inputs.spec.artifact.baseline is None:
-        raise FairflError(f"{inputs.where}.baseline: missing. Expected a variant. Try: {{algorithm: fedavg}}")
+        raise FairflError(
+            f"{inputs.where}.baseline: missing. Expected a variant. Try: {{algorithm: fedavg}}"
+        )
     variant = inputs.spec.artifact.baseline.variant
     baseline = Row(variant, inputs.spec.algorithms.get(variant.algorithm, variant.algorithm))
     measured, names = inputs.measured(), inputs.titles
@@ -40,9 +42,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     titles: dict[tuple[str, Row], str] = {}
     for setting in names:
         for row in inputs.rows_in(setting):
-            if row.variant != variant and row in measured and len(pairs := _pairs(inputs, setting, row, baseline)):
+            if (
+                row.variant != variant
+                and row in measured
+                and len(pairs := _pairs(inputs, setting, row, baseline))
+            ):
                 cells[setting, row] = pairs
-                titles[setting, row] = f"{row.label}, {names[setting]}" if len(names) > 1 else row.label
+                titles[setting, row] = (
+                    f"{row.label}, {names[setting]}" if len(names) > 1 else row.label
+                )
     if not cells:
         raise NoRunsError("Not run at this scale.")
     looks = style.looks(inputs)
@@ -57,7 +65,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
     labels = f"with {baseline.label} (percent)", "with the method (percent)"
     figure, _ = panelled(titles, draw_one, (0.5, 1.8), 4, labels, sharex=True, sharey=True)
-    inputs.say(f"Dotted: the mean with {baseline.label}; how many clients below it rise, and above it fall.")
+    inputs.say(
+        f"Dotted: the mean with {baseline.label}; how many clients below it rise, and above it fall."
+    )
     return figure, drawn
 
 
@@ -74,12 +84,23 @@ def _pairs(inputs: Inputs, setting: str, row: Row, baseline: Row) -> pd.DataFram
 
 
 def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:
-    axes.scatter(pairs["baseline"], pairs["accuracy"], s=6, color=color, alpha=0.7, linewidths=0, clip_on=False)
+    axes.scatter(
+        pairs["baseline"],
+        pairs["accuracy"],
+        s=6,
+        color=color,
+        alpha=0.7,
+        linewidths=0,
+        clip_on=False,
+    )
     axes.plot([0, 100], [0, 100], style.GREY, linewidth=0.7, zorder=1)
     axes.axvline(pairs["baseline"].mean(), color=style.GREY, linewidth=0.7, linestyle=":", zorder=1)
-    seeds = [(one["accuracy"].to_numpy(), one["baseline"].to_numpy()) for _, one in pairs.groupby("seed")]
+    seeds = [
+        (one["accuracy"].to_numpy(), one["baseline"].to_numpy()) for _, one in pairs.groupby("seed")
+    ]
     rise, fall = (
-        np.mean([AGAINST[name][1](*one) for one in seeds]) for name in ("improved_suffering_pct", "degraded_well_pct")
+        np.mean([AGAINST[name][1](*one) for one in seeds])
+        for name in ("improved_suffering_pct", "degraded_well_pct")
     )
     words = f"{rise:.0f}% rise, {fall:.0f}% fall"
     axes.text(0, 1.02, words, transform=axes.transAxes, fontsize=6.5, color="#555555", va="bottom")

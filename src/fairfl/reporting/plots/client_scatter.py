@@ -28,9 +28,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     samples = inputs.samples(setting, "all")
 
     def draw_one(axes: Axes, client: int) -> pd.DataFrame:
-        return scatter(axes, samples, 0.06, samples if client == ALL else samples[samples["client"] == client])
+        return scatter(
+            axes, samples, 0.06, samples if client == ALL else samples[samples["client"] == client]
+        )
 
-    titles = {client: f"client {client}" for client in sorted(samples["client"].unique())} | {ALL: "all clients"}
+    titles = {client: f"client {client}" for client in sorted(samples["client"].unique())} | {
+        ALL: "all clients"
+    }
     labels = ("feature 1", "feature 2")
     figure, drawn = panelled(titles, draw_one, (0.75, 1.6), 4, labels, sharex=True, sharey=True)
     style.legend_above(figure, class_keys(samples))
@@ -47,8 +51,18 @@ def scatter(axes: Axes, samples: pd.DataFrame, margin: float, shown: pd.DataFram
     room = margin * (high - low)
     axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
     colors = {client: style.client_color(client, clients) for client in range(clients)}
-    shapes = {label: style.marker(number) for number, label in enumerate(sorted(samples["class"].unique()))}
-    looks = {"hue": "client", "palette": colors, "style": "class", "markers": shapes, "s": 11, "alpha": 0.7}
+    shapes = {
+        label: style.marker(number)
+        for number, label in enumerate(sorted(samples["class"].unique()))
+    }
+    looks = {
+        "hue": "client",
+        "palette": colors,
+        "style": "class",
+        "markers": shapes,
+        "s": 11,
+        "alpha": 0.7,
+    }
     seaborn.scatterplot(shown, x="x", y="y", **looks, legend=False, ax=axes)
     axes.set(xlabel="", ylabel="")
     return shown.sort_values(["client", "class"], kind="stable").astype({"x": float, "y": float})
@@ -57,6 +71,8 @@ def scatter(axes: Axes, samples: pd.DataFrame, margin: float, shown: pd.DataFram
 def class_keys(samples: pd.DataFrame) -> list[Line2D]:
     """Legend entries of the classes."""
     return [
-        style.key("#555555", f"class {label}", marker=style.marker(number), linestyle="none", markersize=4)
+        style.key(
+            "#555555", f"class {label}", marker=style.marker(number), linestyle="none", markersize=4
+        )
         for number, label in enumerate(sorted(samples["class"].unique()))
     ]

@@ -23,10 +23,12 @@ LINE = 0.17  # inches from label to label
 
 class Config(Labelled):
     metrics: Names = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+        min_length=1,
+        description="metric ids: in each setting the first that is a column there ranks",
     )
     apart: Names = Field(
-        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+        default_factory=list,
+        description="algorithms or variants that are left out, a class of their own",
     )
 
     def columns(self) -> list[str]:
@@ -45,7 +47,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = group.frame().assign(cd=float("nan"), p=float("nan"))
     difference, bars = 0.0, []
     if settings < 2 or methods < 3:
-        inputs.say(f"No critical difference: {settings} settings and {methods} methods, it needs two and three.")
+        inputs.say(
+            f"No critical difference: {settings} settings and {methods} methods, it needs two and three."
+        )
     else:
         test, difference = friedman(group.places), critical_difference(settings, methods)
         bars = not_told_apart(list(group.average), difference)
@@ -69,7 +73,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for level, (first, last) in enumerate(bars, 1):
         axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
     if difference:
-        axes.plot([1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False)
+        axes.plot(
+            [1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False
+        )
         style.write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), ha="left", va="bottom")
     return figure, frame
 
@@ -82,8 +88,16 @@ def _write_methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
         if number < half:
             height, edge, text, away, side = number, 1.0, f"{row.label}  {rank:.1f}", -3, "right"
         else:
-            height, edge, text, away, side = methods - 1 - number, end, f"{rank:.1f}  {row.label}", 3, "left"
+            height, edge, text, away, side = (
+                methods - 1 - number,
+                end,
+                f"{rank:.1f}  {row.label}",
+                3,
+                "left",
+            )
         at = height + depth - half + 1
         axes.plot([rank, rank, edge], [0, at, at], color=style.GREY, linewidth=0.7)
         style.write(axes, text, (edge, at), (away, 0), ha=side)
-    axes.plot(group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3)
+    axes.plot(
+        group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3
+    )

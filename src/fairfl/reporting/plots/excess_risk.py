@@ -39,7 +39,12 @@ _WIDTH = 0.72  # of a bar, in agents
 _DARK = "#222222"
 _BAYES: dict[str, Any] = {"facecolor": "#b4c1cc", "linewidth": 0}
 _EXCESS: dict[str, Any] = {"facecolor": style.RED, "linewidth": 0}
-_NEGATIVE: dict[str, Any] = {"facecolor": "none", "edgecolor": style.RED, "hatch": "//////", "linewidth": 0.7}
+_NEGATIVE: dict[str, Any] = {
+    "facecolor": "none",
+    "edgecolor": style.RED,
+    "hatch": "//////",
+    "linewidth": 0.7,
+}
 _PAPER: dict[str, Any] = {
     "color": _DARK, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.9,
     "linestyle": "none",
@@ -48,7 +53,8 @@ _PAPER: dict[str, Any] = {
 
 class Config(Strict):
     clusters: list[str] = Field(
-        default_factory=list, description="what is printed below the true clusters, in their order; empty: C1, C2, ..."
+        default_factory=list,
+        description="what is printed below the true clusters, in their order; empty: C1, C2, ...",
     )
 
     def metrics(self) -> list[str]:
@@ -78,7 +84,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure, _ = panelled(titles, draw_one, (0.55, 2.0), 2, ("", "loss (nats)"), wide, sharey=True)
     style.legend_above(figure, _keys(drawn), None if wide else 2)
     if drawn["seeds"].max() > 1:
-        inputs.say(f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation.")
+        inputs.say(
+            f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation."
+        )
     return figure, drawn[COLUMNS]
 
 
@@ -88,7 +96,9 @@ def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
     if not measured:
         raise FairflError(f"{inputs.where}: the results of {setting} have no metric loss_client_0")
     clusters = inputs.clusters(setting) or [pd.NA] * len(measured)
-    frame = pd.DataFrame({"client": range(len(clusters)), "cluster": pd.array(clusters, dtype="Int64") + 1})
+    frame = pd.DataFrame(
+        {"client": range(len(clusters)), "cluster": pd.array(clusters, dtype="Int64") + 1}
+    )
     return frame.sort_values(["cluster", "client"])
 
 
@@ -97,7 +107,9 @@ def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict
     clusters = agents["cluster"].dropna().unique().tolist()
     names = config.clusters or [f"$C_{{{cluster}}}$" for cluster in clusters]
     if len(names) != len(clusters):
-        raise FairflError(f"{inputs.where}.options.clusters: {len(names)} names {names} for {len(clusters)} clusters")
+        raise FairflError(
+            f"{inputs.where}.options.clusters: {len(names)} names {names} for {len(clusters)} clusters"
+        )
     return dict(zip(clusters, names, strict=True))
 
 
@@ -120,7 +132,10 @@ def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.D
     frame = frame.astype({"cluster": "Int64", "model": "Int64", "excess_reported": float})
     frame["seeds"] = frame["seeds"].max()
     lost = frame["agent"][frame["bayes"].isna()]
-    inputs.remark("No finite loss and excess risk, not drawn (×)", [f"{row.label} agent {agent}" for agent in lost])
+    inputs.remark(
+        "No finite loss and excess risk, not drawn (×)",
+        [f"{row.label} agent {agent}" for agent in lost],
+    )
     _say_assignment(inputs, row, inputs.cell(setting, row, "assignment_rand"))
     return frame
 
@@ -146,7 +161,9 @@ def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None) -> None:
 def _bars(axes: Axes, frame: pd.DataFrame) -> None:
     good = frame["bayes"].notna()
     for at in frame.index[~good]:
-        axes.annotate("×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED)
+        axes.annotate(
+            "×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED
+        )
     shown = frame[good]
     low = np.minimum(shown["loss"], shown["bayes"])
     axes.bar(shown.index, low, _WIDTH, **_BAYES)
@@ -164,14 +181,28 @@ def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -
     """The agents, the models that they follow, and, `lines` lines below the axis, the true clusters between rules."""
     texts, heads = frame["agent"].astype(str), "agent"
     if frame["model"].notna().any():
-        texts, heads = texts + frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna(""), "agent\nmodel"
+        texts, heads = (
+            texts + frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna(""),
+            "agent\nmodel",
+        )
     every = -(-len(frame) // 20)  # more of them would touch
     axes.set_xticks(range(0, len(frame), every), texts[::every])
     axes.tick_params(axis="x", length=0)
-    axes.annotate(heads, (0, 0), (-4, -3.5), "axes fraction", "offset points", ha="right", va="top", fontsize=7)
+    axes.annotate(
+        heads,
+        (0, 0),
+        (-4, -3.5),
+        "axes fraction",
+        "offset points",
+        ha="right",
+        va="top",
+        fontsize=7,
+    )
     places = frame.reset_index().groupby("cluster")["index"].agg(["min", "max"])
     clusters, rules = axes.secondary_xaxis(0), axes.secondary_xaxis(0)
-    clusters.set_xticks(places.mean(axis=1), ["\n" * lines + names[cluster] for cluster in places.index])
+    clusters.set_xticks(
+        places.mean(axis=1), ["\n" * lines + names[cluster] for cluster in places.index]
+    )
     clusters.tick_params(length=0)
     rules.set_xticks([*places["min"] - 0.5, *places["max"] + 0.5], [])
     rules.tick_params(length=9 * lines + 10, color=style.GREY)

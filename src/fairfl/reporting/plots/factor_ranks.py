@@ -32,11 +32,13 @@ ALL = "all"
 
 class Config(Labelled):
     metrics: Names = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+        min_length=1,
+        description="metric ids: in each setting the first that is a column there ranks",
     )
     baseline: str = Field(description="algorithm or variant that all others are held against")
     apart: Names = Field(
-        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+        default_factory=list,
+        description="algorithms or variants that are left out, a class of their own",
     )
 
     def columns(self) -> list[str]:
@@ -49,7 +51,10 @@ class Config(Labelled):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     together, _ = split(inputs, config.apart)
     group = ranked(inputs, together, config.metrics)
-    base = next((row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)), None)
+    base = next(
+        (row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)),
+        None,
+    )
     if group is None or base is None:
         raise NoRunsError("No setting in which all methods and the baseline were run.")
     won = {
@@ -64,7 +69,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             f"All: Friedman's p = {whole['friedman']:.2g}; ranks nearer than {whole['cd']:.1f} are not told apart by "
             "Nemenyi's critical difference."
         )
-    inputs.say(f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor.")
+    inputs.say(
+        f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor."
+    )
     return _draw(frame, group, base, ranked_by(inputs, group.metrics)), frame
 
 
@@ -84,13 +91,19 @@ def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.n
         raise FairflError(f"{inputs.where}: {setting}: no {metric} of {row.label}")
     sign = -1 if inputs.spec.metrics[metric].direction == "down" else 1
     seeds = sorted(mine.by_seed.keys() & theirs.by_seed.keys())
-    pairs = np.array([[sign * cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)], float)
+    pairs = np.array(
+        [[sign * cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)], float
+    )
     ours, others = np.where(np.isnan(pairs), -np.inf, pairs).astype(np.float32)
     return (ours > others) + 0.5 * (ours == others)
 
 
 def _compared(
-    group: Ranked, won: dict[Row, list[np.ndarray]], base: Row, factor: str, levels: dict[str, list[int]]
+    group: Ranked,
+    won: dict[Row, list[np.ndarray]],
+    base: Row,
+    factor: str,
+    levels: dict[str, list[int]],
 ) -> pd.DataFrame:
     """COLUMNS of each level of a factor and each method."""
     records = []
@@ -102,7 +115,14 @@ def _compared(
             of_level = [won[row][place] for place in places]
             share, low, high = superiority(of_level)
             p = np.nan if row is base else sign_test(of_level)
-            names = (factor, level, len(places), row.algorithm, row.hyperparameters, ranks[:, at].mean())
+            names = (
+                factor,
+                level,
+                len(places),
+                row.algorithm,
+                row.hyperparameters,
+                ranks[:, at].mean(),
+            )
             numbers = (share, low, high, sum(map(len, of_level)), p, np.nan)
             records.append((*names, *numbers, *(ends if enough else (np.nan, np.nan))))
     frame = pd.DataFrame(records, columns=COLUMNS)
@@ -114,11 +134,21 @@ def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
     figure = style.canvas(style.PAGE, 1.5 + 0.19 * len(group.rows))
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
     columns = frame[["factor", "level", "settings"]].drop_duplicates()
-    ranks, p = (frame[name].to_numpy(float).reshape(len(columns), -1).T for name in ("rank", "p_holm"))
+    ranks, p = (
+        frame[name].to_numpy(float).reshape(len(columns), -1).T for name in ("rank", "p_holm")
+    )
     settings = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
     shown = pd.DataFrame(ranks, [row.label for row in group.rows], settings)
-    look: style.Look = {"cmap": "RdBu_r", "vmin": 1, "vmax": len(group.rows), "alpha": 0.6, "cbar": False}
-    seaborn.heatmap(shown, annot=True, fmt=".1f", annot_kws={"fontsize": 6, "color": "black"}, **look, ax=left)
+    look: style.Look = {
+        "cmap": "RdBu_r",
+        "vmin": 1,
+        "vmax": len(group.rows),
+        "alpha": 0.6,
+        "cbar": False,
+    }
+    seaborn.heatmap(
+        shown, annot=True, fmt=".1f", annot_kws={"fontsize": 6, "color": "black"}, **look, ax=left
+    )
     for text, value in zip(left.texts, p.ravel(), strict=True):
         text.set_fontweight("bold" if value < 0.05 else "normal")
     left.set_xticklabels(settings, rotation=45, ha="right", rotation_mode="anchor")

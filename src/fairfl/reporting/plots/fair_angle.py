@@ -32,11 +32,17 @@ _EDGE: dict[str, Any] = {"color": style.BLUE, "linestyle": style.dash(1), "linew
 
 
 class Config(Strict):
-    theta: float = Field(gt=0, lt=45, description="fair angle, degrees; no losses of two clients are beyond 45")
-    unfair: list[float] = Field(
-        min_length=2, max_length=2, description="losses of two clients outside of the cone, the second the larger one"
+    theta: float = Field(
+        gt=0, lt=45, description="fair angle, degrees; no losses of two clients are beyond 45"
     )
-    fair: list[float] = Field(min_length=2, max_length=2, description="losses of two clients inside of the cone")
+    unfair: list[float] = Field(
+        min_length=2,
+        max_length=2,
+        description="losses of two clients outside of the cone, the second the larger one",
+    )
+    fair: list[float] = Field(
+        min_length=2, max_length=2, description="losses of two clients inside of the cone"
+    )
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -57,13 +63,27 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     _arc(axes, _DIAGONAL + config.theta, 0.3 * size, _DARK, "θ")
     for name, vector in vectors.items():
         _arrow(axes, vector, _COLORS[name], "$F$")
-        _arc(axes, degrees(atan2(vector[1], vector[0])), 0.5 * size, _COLORS[name], f"{angles[name]:.0f}°")
-    labels = {"vector of ones": _DARK, "losses, unfair": _COLORS["unfair"], "losses, fair enough": _COLORS["fair"]}
+        _arc(
+            axes,
+            degrees(atan2(vector[1], vector[0])),
+            0.5 * size,
+            _COLORS[name],
+            f"{angles[name]:.0f}°",
+        )
+    labels = {
+        "vector of ones": _DARK,
+        "losses, unfair": _COLORS["unfair"],
+        "losses, fair enough": _COLORS["fair"],
+    }
     style.legend_above(figure, [style.key(color, label) for label, color in labels.items()])
     ends = {"ones": np.ones(2)} | vectors
-    records: list[dict[str, Any]] = [{"algorithm": name, "metric": "", "x": x, "y": y} for name, (x, y) in ends.items()]
+    records: list[dict[str, Any]] = [
+        {"algorithm": name, "metric": "", "x": x, "y": y} for name, (x, y) in ends.items()
+    ]
     shown = angles | {"theta": config.theta}
-    records += [{"algorithm": name, "metric": "angle_deg", "value": value} for name, value in shown.items()]
+    records += [
+        {"algorithm": name, "metric": "angle_deg", "value": value} for name, value in shown.items()
+    ]
     return figure, pd.DataFrame(records, columns=COLUMNS)
 
 
@@ -79,10 +99,23 @@ def _cone(axes: Axes, theta: float, size: float) -> None:
     axes.add_patch(Wedge((0, 0), far, *ends, facecolor=_COLORS["fair"], alpha=0.1, linewidth=0))
     for end in ends:
         axes.plot(*zip((0, 0), far * _direction(end), strict=True), **_EDGE)
-    for angle, name in ((_DIAGONAL + theta / 2, "fair"), (ends[0] - 3, "unfair"), (ends[1] + 3, "unfair")):
+    for angle, name in (
+        (_DIAGONAL + theta / 2, "fair"),
+        (ends[0] - 3, "unfair"),
+        (ends[1] + 3, "unfair"),
+    ):
         text = "model alignment" if name == "fair" else "gradient alignment"
         x, y = 0.78 * size * _direction(angle)
-        axes.text(x, y, text, color=_COLORS[name], rotation=angle, rotation_mode="anchor", ha="center", va="center")
+        axes.text(
+            x,
+            y,
+            text,
+            color=_COLORS[name],
+            rotation=angle,
+            rotation_mode="anchor",
+            ha="center",
+            va="center",
+        )
 
 
 def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
@@ -94,5 +127,7 @@ def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> Non
     """From the vector of ones to a direction, with its size written beside the middle."""
     low, high = sorted((_DIAGONAL, angle))
     middle = _direction((low + high) / 2)
-    axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9))
+    axes.add_patch(
+        Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9)
+    )
     style.write(axes, label, radius * middle, 6 * middle, color=color)

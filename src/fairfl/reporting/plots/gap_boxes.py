@@ -50,10 +50,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
     """COLUMNS of a row's clients, seed by seed."""
     records = []
-    for metric in inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ():
+    for metric in (
+        inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ()
+    ):
         if cell := inputs.cell(setting, row, metric):
             point = {"client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
-            records += [{**row.names(setting), **point, "seed": s, "value": v} for s, v in cell.by_seed.items()]
+            records += [
+                {**row.names(setting), **point, "seed": s, "value": v}
+                for s, v in cell.by_seed.items()
+            ]
     return pd.DataFrame(records, columns=COLUMNS).sort_values(["seed", "client"])
 
 

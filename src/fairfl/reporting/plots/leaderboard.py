@@ -25,10 +25,13 @@ DRAWS_COLUMNS = True
 
 class Config(Labelled):
     utility: Names = Field(
-        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+        min_length=1,
+        description="metric ids: in each setting the first that is a column there ranks",
     )
     fairness: Names = Field(min_length=1, description="the same for the other panel")
-    apart: Names = Field(default_factory=list, description="algorithms or variants that are ranked among themselves")
+    apart: Names = Field(
+        default_factory=list, description="algorithms or variants that are ranked among themselves"
+    )
 
     def columns(self) -> list[str]:
         return [*self.utility, *self.fairness]
@@ -41,7 +44,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     classes = dict(zip(("together", "apart"), split(inputs, config.apart), strict=True))
     colors = style.class_map(len(inputs.titles))
     looks: dict[str, style.Look] = {
-        setting: {"marker": style.marker(at), "color": colors(at)} for at, setting in enumerate(inputs.titles)
+        setting: {"marker": style.marker(at), "color": colors(at)}
+        for at, setting in enumerate(inputs.titles)
     }
     lines = sum(map(len, classes.values())) + bool(classes["apart"])
     figure = style.canvas(style.PAGE, 1.1 + 0.185 * lines)
@@ -68,7 +72,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             style.not_run(axes)
     frame = pd.concat(frames[1:] or frames, ignore_index=True)
     shown = [setting for setting in inputs.titles if setting in set(frame["setting"])]
-    keys = [style.key(label=inputs.titles[s], linestyle="none", markersize=3.5, **looks[s]) for s in shown]
+    keys = [
+        style.key(label=inputs.titles[s], linestyle="none", markersize=3.5, **looks[s])
+        for s in shown
+    ]
     style.legend_above(figure, [*keys, style.key("black", "average", marker="|", markersize=7)], 3)
     if frame["low"].notna().any():
         inputs.say(f"Bar: 95% bootstrap interval of the average over {seeds_text(frame['seeds'])}.")
@@ -81,6 +88,15 @@ def _draw(axes: Axes, group: Ranked, top: int, looks: dict[str, style.Look]) -> 
         before = (group.places[:at] == group.places[at]).sum(axis=0)
         equal = (group.places == group.places[at]).sum(axis=0)
         offset = (before - (equal - 1) / 2) * 0.8 / equal
-        axes.plot(group.places[at], heights + offset, **looks[setting], linestyle="none", markersize=2.6, alpha=0.8)
+        axes.plot(
+            group.places[at],
+            heights + offset,
+            **looks[setting],
+            linestyle="none",
+            markersize=2.6,
+            alpha=0.8,
+        )
     axes.hlines(heights, group.low, group.high, color="black", linewidth=1.3, zorder=1)
-    axes.plot(group.average, heights, "|", color="black", markersize=7, markeredgewidth=1.4, zorder=4)
+    axes.plot(
+        group.average, heights, "|", color="black", markersize=7, markeredgewidth=1.4, zorder=4
+    )

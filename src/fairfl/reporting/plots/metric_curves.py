@@ -41,17 +41,26 @@ _PAPER: dict[str, Any] = {
 
 
 class Config(Labelled):
-    part: Literal["train", "validation", "test"] = Field("test", description="part on which the clients are measured")
-    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
+    part: Literal["train", "validation", "test"] = Field(
+        "test", description="part on which the clients are measured"
+    )
+    band: Literal["range", "std", "none"] = Field(
+        "range", description="spread over seeds around the mean"
+    )
     y_labels: dict[str, str] = Field(
         default_factory=dict,
         description="column -> title of its vertical axis; others have name and unit of the metric",
     )
-    log: list[str] = Field(default_factory=list, description="columns with a logarithmic vertical axis")
-    color_by: str | None = Field(
-        None, description="hyper-parameter whose values have their own colours; null: algorithms have, rows shades"
+    log: list[str] = Field(
+        default_factory=list, description="columns with a logarithmic vertical axis"
     )
-    down: Literal["metric", "setting"] = Field("metric", description="what the lines of the grid are")
+    color_by: str | None = Field(
+        None,
+        description="hyper-parameter whose values have their own colours; null: algorithms have, rows shades",
+    )
+    down: Literal["metric", "setting"] = Field(
+        "metric", description="what the lines of the grid are"
+    )
 
     def columns(self) -> list[str]:
         return [*self.y_labels, *self.log]
@@ -67,7 +76,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     def draw_one(axes: Axes, setting: str, metric: str) -> pd.DataFrame:
         return _panel(axes, inputs, config, setting, metric, look_of)
 
-    figure, frames = metric_grid(inputs, inputs.titles, draw_one, (1.0, 1.9), "round", config.y_labels, turned, many)
+    figure, frames = metric_grid(
+        inputs, inputs.titles, draw_one, (1.0, 1.9), "round", config.y_labels, turned, many
+    )
     drawn = pd.concat(frames, ignore_index=True)
     first = [row.algorithm for row in look_of]
     together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
@@ -83,11 +94,20 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def _panel(
-    axes: Axes, inputs: Inputs, config: Config, setting: str, metric: str, look_of: dict[Row, dict[str, Any]]
+    axes: Axes,
+    inputs: Inputs,
+    config: Config,
+    setting: str,
+    metric: str,
+    look_of: dict[Row, dict[str, Any]],
 ) -> pd.DataFrame:
     """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = {row: look for row, look in look_of.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
+    rows = {
+        row: look
+        for row, look in look_of.items()
+        if row in inputs.rows_in(setting) and not row.of(rounds).empty
+    }
     if not rows:
         return pd.DataFrame()
     unit = inputs.spec.metrics[metric].unit
@@ -98,9 +118,18 @@ def _panel(
     for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
-        axes.plot(frame["round"], frame["mean"], linewidth=1.2, **style.sparse(number, len(rows), look))
+        axes.plot(
+            frame["round"], frame["mean"], linewidth=1.2, **style.sparse(number, len(rows), look)
+        )
         if len(rows) <= BANDS_OF and frame["seeds"].max() > 1:
-            axes.fill_between(frame["round"], frame["low"], frame["high"], color=look["color"], alpha=0.12, linewidth=0)
+            axes.fill_between(
+                frame["round"],
+                frame["low"],
+                frame["high"],
+                color=look["color"],
+                alpha=0.12,
+                linewidth=0,
+            )
         frames.append(frame.assign(kind="ours", **names))
         lines[row.label] = frame["round"], frame["mean"]
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
@@ -136,14 +165,22 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
         return {row: own[row] for row in rows}
     known = {key for row in inputs.rows for key, _ in row.variant.values}
     if color_by not in known:
-        raise FairflError(f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
-    value_of: dict[Row, Hashable] = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
+        raise FairflError(
+            f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}"
+        )
+    value_of: dict[Row, Hashable] = {
+        row: dict(row.variant.values).get(color_by) for row in inputs.rows
+    }
     values = list(dict.fromkeys(value_of.values()))
     colors = style.graded(len(values))
     seen: Counter[Hashable] = Counter()
     look_of = {}
     for row in rows:
         at = values.index(value_of[row])
-        look_of[row] = {"color": colors[at], "marker": style.marker(at), "linestyle": style.dash(seen[at])}
+        look_of[row] = {
+            "color": colors[at],
+            "marker": style.marker(at),
+            "linestyle": style.dash(seen[at]),
+        }
         seen[at] += 1
     return look_of

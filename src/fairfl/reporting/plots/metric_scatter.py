@@ -31,13 +31,17 @@ class Config(Labelled):
     x: str = Field(description="metric id of the horizontal axis, a column of the artifact")
     y: str = Field(description="metric id of the vertical axis, a column of the artifact")
     by: Literal["algorithm", "row"] = Field(
-        "algorithm", description="what has its own shape and legend entry; row: tells an algorithm's rows apart"
+        "algorithm",
+        description="what has its own shape and legend entry; row: tells an algorithm's rows apart",
     )
     missing: dict[str, str] = Field(
         default_factory=dict,
         description="setting id -> what the paper does not show there and why: 'AFL, which diverged'",
     )
-    front: bool = Field(False, description="a step line through the marks that no other dominates; a column of the CSV")
+    front: bool = Field(
+        False,
+        description="a step line through the marks that no other dominates; a column of the CSV",
+    )
 
     def columns(self) -> list[str]:
         return [self.x, self.y]
@@ -53,7 +57,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
         axes.margins(0.12)
         here = [row for row in inputs.rows_in(setting) if row in looks]
-        marks = [mark for row in here for mark in _marks(axes, inputs, config, setting, row, looks[row][1])]
+        marks = [
+            mark
+            for row in here
+            for mark in _marks(axes, inputs, config, setting, row, looks[row][1])
+        ]
         own = [mark for mark in marks if mark["kind"] == "ours"]
         if style.far_apart([mark["y"] for mark in marks], units[1]):
             style.log_axis(axes)
@@ -66,12 +74,27 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
     figure, panels = panelled(inputs.titles, draw_one, (0.9, 1.9), 2, (x, y), wide)
     for setting, text in config.missing.items():
-        inputs.remark("Not in the paper's panels", [f"{text} ({inputs.names.get(setting, setting)})"])
+        inputs.remark(
+            "Not in the paper's panels", [f"{text} ({inputs.names.get(setting, setting)})"]
+        )
     handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
-    frame = pd.DataFrame([mark for marks in panels for mark in marks], columns=[*COLUMNS, *["front"] * config.front])
+    frame = pd.DataFrame(
+        [mark for marks in panels for mark in marks], columns=[*COLUMNS, *["front"] * config.front]
+    )
     if "paper" in set(frame["kind"]):
-        handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
-    style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
+        handles.append(
+            style.key(
+                style.GREY,
+                "the paper's",
+                marker="o",
+                linestyle="none",
+                markersize=5,
+                **style.HOLLOW,
+            )
+        )
+    style.legend_above(
+        figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3)
+    )
     if frame["seeds"].max() > 1 and not config.front:
         inputs.say_bars(frame["seeds"])
     return figure, frame
@@ -83,7 +106,9 @@ def _front(axes: Axes, inputs: Inputs, config: Config, marks: list[dict[str, Any
     places = np.array([(mark["x"], mark["y"]) for mark in marks]) * np.where(down, -1, 1)
     for mark, place in zip(marks, places, strict=True):
         mark["front"] = not ((places >= place).all(1) & (places > place).any(1)).any()
-    ends = sorted(((mark["x"], mark["y"]) for mark in marks if mark["front"]), reverse=down[0])  # the best x last
+    ends = sorted(
+        ((mark["x"], mark["y"]) for mark in marks if mark["front"]), reverse=down[0]
+    )  # the best x last
     worst = axes.get_xlim()[down[0]], axes.get_ylim()[down[1]]
     line = zip((worst[0], ends[0][1]), *ends, (ends[-1][0], worst[1]), strict=True)
     axes.autoscale(False)
@@ -114,9 +139,16 @@ def _marks(
         inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
     elif x and y:
         mark = dict(zip(COLUMNS[4:], (*mean_and_std(x), *mean_and_std(y), y.seeds), strict=True))
-        bars: style.Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
+        bars: style.Look = {
+            "xerr": mark["x_std"],
+            "yerr": mark["y_std"],
+            "elinewidth": 0.7,
+            "capsize": 1.5,
+        }
         bars = bars if y.seeds > 1 and not config.front else {}
-        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
+        axes.errorbar(
+            mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False
+        )
         records.append({**names, **mark, "kind": "ours", "label": row.label})
     at: list[Any] = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
     if None not in at:

@@ -33,12 +33,19 @@ _PAPER: style.Look = {**style.HOLLOW, "linewidth": 0.5}
 
 
 class Config(Labelled):
-    key: str | None = Field(None, description="hyper-parameter that is swept: rows stand at their value of it")
-    default: float | None = Field(None, description="where rows stand that leave the hyper-parameter out")
-    places: dict[str, float] = Field(
-        default_factory=dict, description="in place of a hyper-parameter: setting id -> where its rows stand"
+    key: str | None = Field(
+        None, description="hyper-parameter that is swept: rows stand at their value of it"
     )
-    x_label: str | None = Field(None, description="title of the horizontal axis; null: the hyper-parameter's symbol")
+    default: float | None = Field(
+        None, description="where rows stand that leave the hyper-parameter out"
+    )
+    places: dict[str, float] = Field(
+        default_factory=dict,
+        description="in place of a hyper-parameter: setting id -> where its rows stand",
+    )
+    x_label: str | None = Field(
+        None, description="title of the horizontal axis; null: the hyper-parameter's symbol"
+    )
     log: bool = Field(False, description="logarithmic horizontal axis")
 
     @model_validator(mode="after")
@@ -57,7 +64,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     swept, titles = bool(config.places), inputs.spec.algorithms
 
     def draw_one(axes: Axes, settings: tuple[str, ...], metric: str) -> pd.DataFrame:
-        shown = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)].sort_values("x")
+        shown = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)].sort_values(
+            "x"
+        )
         if shown.empty:
             return shown
         lines = {}
@@ -71,9 +80,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         return shown
 
     columns: dict[tuple[str, ...], str]
-    columns = {tuple(inputs.titles): ""} if swept else {(s,): title for s, title in inputs.titles.items()}
+    columns = (
+        {tuple(inputs.titles): ""} if swept else {(s,): title for s, title in inputs.titles.items()}
+    )
     x_label = config.x_label or symbol(config.key or "")
-    figure, _ = metric_grid(inputs, columns, draw_one, (0.8, 1.6), x_label, turned=swept, sharex=not swept)
+    figure, _ = metric_grid(
+        inputs, columns, draw_one, (0.8, 1.6), x_label, turned=swept, sharex=not swept
+    )
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
@@ -91,13 +104,21 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
     if unplaced := config.places.keys() ^ set(inputs.settings if config.places else ()):
         name = min(unplaced)
         known = config.places if name in inputs.settings else inputs.settings
-        raise FairflError(f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}")
+        raise FairflError(
+            f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}"
+        )
     at: dict[tuple[str, Row], float] = {}
     for setting in inputs.settings:
         for row in inputs.rows_in(setting):
             x = config.places[setting] if config.places else _value(inputs, config, row)
-            if x in [at.get((setting, other)) for other in inputs.rows if other.algorithm == row.algorithm]:
-                raise FairflError(f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}")
+            if x in [
+                at.get((setting, other))
+                for other in inputs.rows
+                if other.algorithm == row.algorithm
+            ]:
+                raise FairflError(
+                    f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}"
+                )
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
             at[setting, row] = x
@@ -117,7 +138,9 @@ def _value(inputs: Inputs, config: Config, row: Row) -> float:
     return float(value)
 
 
-def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[str]) -> pd.DataFrame:
+def _numbers(
+    inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[str]
+) -> pd.DataFrame:
     """COLUMNS of all marks, ours and the paper's, of the algorithms that were run; NaN where a run diverged."""
     records: list[dict[str, Any]] = []
     for metric in inputs.spec.artifact.columns:
@@ -125,8 +148,12 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
             names = {**row.names(setting), "metric": metric, "x": x}
             if cell := inputs.cell(setting, row, metric):
                 mean, std = mean_and_std(cell)
-                records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds})
-                inputs.remark("Diverged, not drawn", [f"{row.label} ({setting})"] if math.isnan(mean) else [])
+                records.append(
+                    {**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds}
+                )
+                inputs.remark(
+                    "Diverged, not drawn", [f"{row.label} ({setting})"] if math.isnan(mean) else []
+                )
             paper = inputs.reported_point(setting, row, metric)
             if row.algorithm in algorithms and paper is not None:
                 records.append({**names, "kind": "paper", "mean": paper})
@@ -139,7 +166,12 @@ def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, style.Look]:
     looks = {}
     for row in rows:
         color, shape, dashes = style.algorithm_looks(inputs.spec.algorithms)[row.algorithm]
-        looks[row.algorithm] = {"color": color, "marker": shape, "markersize": 4.5, "linestyle": style.dash(dashes)}
+        looks[row.algorithm] = {
+            "color": color,
+            "marker": shape,
+            "markersize": 4.5,
+            "linestyle": style.dash(dashes),
+        }
     return looks
 
 
@@ -147,7 +179,11 @@ def _line(axes: Axes, line: pd.DataFrame, look: style.Look, kind: str) -> None:
     if kind == "paper":
         axes.plot(line["x"], line["mean"], **look, **_PAPER)
     else:
-        bars = {"yerr": line["std"], "elinewidth": 0.7, "capsize": 1.5} if line["seeds"].max() > 1 else {}
+        bars = (
+            {"yerr": line["std"], "elinewidth": 0.7, "capsize": 1.5}
+            if line["seeds"].max() > 1
+            else {}
+        )
         axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3, clip_on=False)
 
 

@@ -50,7 +50,9 @@ class Toy:
 
     def losses(self, x: Any) -> np.ndarray:
         """F_k at models x [...], [2, ...]."""
-        return np.array([np.square(np.multiply.outer(x, a) - b).mean(axis=-1) for a, b in self.samples])
+        return np.array(
+            [np.square(np.multiply.outer(x, a) - b).mean(axis=-1) for a, b in self.samples]
+        )
 
     def gap(self, x: Any) -> Any:
         """|F_1 - F_2| at models x [...]."""
@@ -60,7 +62,12 @@ class Toy:
     @property
     def local(self) -> np.ndarray:
         """x_k, [2]: the start after each client's step."""
-        return np.array([self.start - self.step * 2 * np.mean(a * (a * self.start - b)) for a, b in self.samples])
+        return np.array(
+            [
+                self.start - self.step * 2 * np.mean(a * (a * self.start - b))
+                for a, b in self.samples
+            ]
+        )
 
     @property
     def local_losses(self) -> np.ndarray:
@@ -87,12 +94,19 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
     toy = _toy(inputs, config, setting)
     runs = {row: model for row in rows if (model := _next(inputs, toy, setting, row)) is not None}
-    paper = {row: at for row in rows if (at := inputs.reported_point(setting, row, "parameter_0")) is not None}
+    paper = {
+        row: at
+        for row in rows
+        if (at := inputs.reported_point(setting, row, "parameter_0")) is not None
+    }
     models = [toy.start, *toy.local, *runs.values(), *paper.values()]
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    looks = {row: look | {"linestyle": "-", "markersize": 4.5} for row, look in style.looks(inputs).items()}
+    looks = {
+        row: look | {"linestyle": "-", "markersize": 4.5}
+        for row, look in style.looks(inputs).items()
+    }
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, runs, paper, looks)
@@ -107,7 +121,9 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
     samples = inputs.samples(setting, features=("a",)).groupby("client")
     if len(samples) != 2:
-        raise FairflError(f"{inputs.where}: {setting} has {len(samples)} clients. Expected two with one number each")
+        raise FairflError(
+            f"{inputs.where}: {setting} has {len(samples)} clients. Expected two with one number each"
+        )
     pairs = tuple((own["a"].to_numpy(float), own["class"].to_numpy(float)) for _, own in samples)
     return Toy(pairs, config.start, config.step)
 
@@ -134,7 +150,9 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     """The gap over tau: from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
     difference = abs(float(np.diff(toy.local_losses)[0]))
     if difference == 0:
-        raise FairflError(f"{inputs.where}.options: no tau tells the clients apart, their local losses are equal")
+        raise FairflError(
+            f"{inputs.where}.options: no tau tells the clients apart, their local losses are equal"
+        )
 
     def left(power: float) -> float:
         return float(toy.gap(toy.entropy(float(np.exp(power)))))
@@ -146,52 +164,100 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     tau = np.exp([*at, best])
     x = np.array([toy.entropy(float(value)) for value in tau])
     kind = ["tau"] * len(at) + ["minimum"]
-    return pd.DataFrame({"kind": kind, "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)})
+    return pd.DataFrame(
+        {"kind": kind, "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)}
+    )
 
 
-def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float]) -> pd.DataFrame:
+def _drawn(
+    toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float]
+) -> pd.DataFrame:
     """What the left panel shows: curves, the start, local models and next models."""
-    curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F}) for k, F in enumerate(toy.losses(x))]
-    local = pd.DataFrame({"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses})
+    curves = [
+        pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F})
+        for k, F in enumerate(toy.losses(x))
+    ]
+    local = pd.DataFrame(
+        {"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses}
+    )
     marks: list[tuple[Any, ...]] = [("start", None, None, None, toy.start)]
     for kind, points in (("ours", runs), ("paper", paper)):
-        marks += [(kind, row.algorithm, row.hyperparameters, _tau(row), at) for row, at in points.items()]
+        marks += [
+            (kind, row.algorithm, row.hyperparameters, _tau(row), at) for row, at in points.items()
+        ]
     shown = pd.DataFrame(marks, columns=["kind", "algorithm", "hyperparameters", "tau", "x"])
     return pd.concat([*curves, local, shown.assign(gap=toy.gap(shown["x"].to_numpy()))])
 
 
 # -- drawing ----------------------------------------------------------------------------------
 def _losses_panel(
-    axes: Axes, toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float], looks: dict[Row, Look]
+    axes: Axes,
+    toy: Toy,
+    x: np.ndarray,
+    runs: dict[Row, float],
+    paper: dict[Row, float],
+    looks: dict[Row, Look],
 ) -> None:
     for k, curve in enumerate(toy.losses(x)):
-        axes.plot(x, curve, color=style.client_color(k, 2), label=f"$F_{k + 1}$, loss of client {k + 1}")
+        axes.plot(
+            x, curve, color=style.client_color(k, 2), label=f"$F_{k + 1}$, loss of client {k + 1}"
+        )
     start = f"start, gap {toy.gap(toy.start):.2f}"
-    axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), linewidth=0.9, zorder=1, label=start)
-    cross: Look = {"color": _DARK, "markersize": 5, "markeredgewidth": 1.5, "label": "after each client's step"}
+    axes.axvline(
+        toy.start, color=style.GREY, linestyle=style.dash(2), linewidth=0.9, zorder=1, label=start
+    )
+    cross: Look = {
+        "color": _DARK,
+        "markersize": 5,
+        "markeredgewidth": 1.5,
+        "label": "after each client's step",
+    }
     axes.plot(toy.local, toy.local_losses, "x", zorder=4, **cross)
     for row, at in runs.items():
         label = f"{row.label}: gap {toy.gap(at):.2f}"
         axes.plot([at, at], toy.losses(at), zorder=3, label=label, linewidth=1.6, **looks[row])
     for number, (row, at) in enumerate(paper.items()):
-        look = looks[row] | style.HOLLOW | {"linewidth": 0.6, "label": "" if number else "the paper's"}
+        look = (
+            looks[row] | style.HOLLOW | {"linewidth": 0.6, "label": "" if number else "the paper's"}
+        )
         axes.plot([at, at], toy.losses(at), zorder=3, **look)
     shown = [toy.start, *runs.values(), *paper.values()]
     top = max(toy.local_losses.max(), toy.losses(np.array(shown)).max())
-    axes.set(xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top))
+    axes.set(
+        xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top)
+    )
 
 
-def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look]) -> None:
+def _tau_panel(
+    axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look]
+) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
     axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])
     label = f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}"
-    axes.plot(best["tau"], best["gap"], "*", color=_DARK, markersize=7, label=label, zorder=4, clip_on=False)
+    axes.plot(
+        best["tau"],
+        best["gap"],
+        "*",
+        color=_DARK,
+        markersize=7,
+        label=label,
+        zorder=4,
+        clip_on=False,
+    )
     for number, (row, gap) in enumerate(gaps.items()):
         if tau := _tau(row):
             axes.plot(tau, gap, zorder=3, **looks[row])
         else:
             color = looks[row]["color"]
             axes.axhline(gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
-            axes.text(1, gap, row.title, color=color, ha="right", va="bottom", transform=axes.get_yaxis_transform())
+            axes.text(
+                1,
+                gap,
+                row.title,
+                color=color,
+                ha="right",
+                va="bottom",
+                transform=axes.get_yaxis_transform(),
+            )
     axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$", ylim=(0, None))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

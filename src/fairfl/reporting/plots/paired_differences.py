@@ -36,7 +36,9 @@ class Config(Labelled):
         min_length=1,
         description="algorithms, or variants such as qffl/q=0.1: the others are subtracted from these rows",
     )
-    holm: bool = Field(False, description="fill marks whose p is below 0.05 by Holm's correction over a panel")
+    holm: bool = Field(
+        False, description="fill marks whose p is below 0.05 by Holm's correction over a panel"
+    )
 
     def rows(self) -> list[str]:
         return self.of
@@ -45,11 +47,15 @@ class Config(Labelled):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     others, own = split(inputs, config.of)
     metrics, names = inputs.spec.artifact.columns, inputs.titles
-    figure = style.canvas(style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))))
+    figure = style.canvas(
+        style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own)))
+    )
     grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
     looks = style.looks(inputs)
     frames = [
-        _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm)
+        _panel(
+            axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm
+        )
         for along, setting in zip(grid, names, strict=True)
         for axes, metric in zip(along, metrics, strict=True)
     ]
@@ -64,7 +70,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             inputs.say("Intervals that leave a panel are cut.")
         described = inputs.spec.metrics[metric]
         unit = unit_words(_unit(described.unit))
-        side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[described.direction]
+        side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[
+            described.direction
+        ]
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + side)
     keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
     style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
@@ -95,7 +103,9 @@ def _unit(unit: str) -> str:
 
 def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
     """True if the artifact has the metric of a row in a setting."""
-    return row.setting in (None, setting) and metric in inputs.spec.artifact.columns_for(row.algorithm, setting)
+    return row.setting in (None, setting) and metric in inputs.spec.artifact.columns_for(
+        row.algorithm, setting
+    )
 
 
 def _panel(
@@ -112,7 +122,11 @@ def _panel(
             if mine is None or theirs is None:
                 continue
             one = paired(mine.by_seed, theirs.by_seed)
-            names = {"setting": setting, "of": row.algorithm, "of_hyperparameters": row.hyperparameters}
+            names = {
+                "setting": setting,
+                "of": row.algorithm,
+                "of_hyperparameters": row.hyperparameters,
+            }
             names |= {**other.names(setting), "metric": metric, "unit": unit}
             numbers = (one.difference, one.low, one.high, one.p, one.seeds)
             records.append(names | dict(zip(COLUMNS[7:], numbers, strict=True)))
@@ -121,9 +135,19 @@ def _panel(
     if corrected:
         frame["p_holm"] = holm(frame["p"].to_numpy(float))
     for number, (one, height, look) in enumerate(marks):
-        bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
+        bar = (
+            [[one.difference - one.low], [one.high - one.difference]]
+            if math.isfinite(one.low)
+            else None
+        )
         if math.isfinite(one.difference):
-            mark = {"color": look["color"], "fmt": look["marker"], "markersize": 3.2, "elinewidth": 1.0, "capsize": 1.5}
+            mark = {
+                "color": look["color"],
+                "fmt": look["marker"],
+                "markersize": 3.2,
+                "elinewidth": 1.0,
+                "capsize": 1.5,
+            }
             if corrected and not frame["p_holm"][number] < 0.05:
                 mark["markerfacecolor"] = "white"
             axes.errorbar(one.difference, height, xerr=bar, **mark)

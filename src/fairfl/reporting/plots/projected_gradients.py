@@ -54,20 +54,30 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     drawn = {"plain": ("as they are", g), "projected": ("after projection", h)}
     for axes, (way, (title, vectors)) in zip(panels, drawn.items(), strict=True):
         axes.set_title(title)
-        axes.plot([0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9)
+        axes.plot(
+            [0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9
+        )
         axes.plot(*ends, marker="*", markersize=7, color=style.RED, linestyle="none")
-        style.write(axes, r"$\theta^*$", ends, 9 * unit(ends), color=style.RED)  # beyond the star, where no arrow ends
+        style.write(
+            axes, r"$\theta^*$", ends, 9 * unit(ends), color=style.RED
+        )  # beyond the star, where no arrow ends
         for k, vector in enumerate(vectors):
             style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
         style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
         axes.set_aspect("equal")
         axes.set_axis_off()
     _frame(panels[0], np.concatenate([g, h, [len(g) * averages["projected"], ends]]))
-    handles = [style.key(style.client_color(k, len(g)), f"client {name}") for k, name in enumerate(names)]
+    handles = [
+        style.key(style.client_color(k, len(g)), f"client {name}") for k, name in enumerate(names)
+    ]
     handles.append(style.key(_AVERAGE, f"{len(g)} × average", linewidth=2.2))
-    handles.append(style.key(style.GREY, "equal say, to the optimum", linestyle=style.dash(1), linewidth=0.9))
+    handles.append(
+        style.key(style.GREY, "equal say, to the optimum", linestyle=style.dash(1), linewidth=0.9)
+    )
     style.legend_above(figure, handles, 3)
-    return figure, _numbers(dict(zip(names, g, strict=True)), dict(zip(names, h, strict=True)), averages)
+    return figure, _numbers(
+        dict(zip(names, g, strict=True)), dict(zip(names, h, strict=True)), averages
+    )
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -101,14 +111,24 @@ def _frame(axes: Axes, points: np.ndarray) -> None:
     axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
 
 
-def _numbers(g: dict[str, np.ndarray], h: dict[str, np.ndarray], averages: dict[str, np.ndarray]) -> pd.DataFrame:
+def _numbers(
+    g: dict[str, np.ndarray], h: dict[str, np.ndarray], averages: dict[str, np.ndarray]
+) -> pd.DataFrame:
     """Every vector that is drawn, and the cosine of each average with each client's update."""
-    vectors = [("", f"g_{name}", v) for name, v in g.items()] + [("", f"h_{name}", v) for name, v in h.items()]
+    vectors = [("", f"g_{name}", v) for name, v in g.items()] + [
+        ("", f"h_{name}", v) for name, v in h.items()
+    ]
     vectors += [(way, "average", v) for way, v in averages.items()]
     records: list[dict[str, Any]] = [
-        {"algorithm": way, "metric": "", "vector": name, "x": x, "y": y} for way, name, (x, y) in vectors
+        {"algorithm": way, "metric": "", "vector": name, "x": x, "y": y}
+        for way, name, (x, y) in vectors
     ]
     for way, average in averages.items():
-        cosines = {f"cosine_{name}": float(unit(average) @ unit(update)) for name, update in g.items()}
-        records += [{"algorithm": way, "metric": name, "value": value, "vector": ""} for name, value in cosines.items()]
+        cosines = {
+            f"cosine_{name}": float(unit(average) @ unit(update)) for name, update in g.items()
+        }
+        records += [
+            {"algorithm": way, "metric": name, "value": value, "vector": ""}
+            for name, value in cosines.items()
+        ]
     return pd.DataFrame(records, columns=COLUMNS)

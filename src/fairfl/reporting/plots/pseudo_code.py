@@ -24,21 +24,35 @@ NEEDS = ()
 COLUMNS = ["number", "indent", "text", "comment"]
 
 _DARK = "#222222"
-_MARGIN, _NUMBERS, _INDENT, _LEADING, _FOOTER = 4.0, 20.0, 12.0, 2.2, 13.0  # points; the footer has one line
+_MARGIN, _NUMBERS, _INDENT, _LEADING, _FOOTER = (
+    4.0,
+    20.0,
+    12.0,
+    2.2,
+    13.0,
+)  # points; the footer has one line
 
 
 class Config(Strict):
-    title: str = Field(description="what the algorithm is called, printed behind the artifact's title")
-    before: str = Field("", description="lines in front of the algorithm, without a number: input, output")
+    title: str = Field(
+        description="what the algorithm is called, printed behind the artifact's title"
+    )
+    before: str = Field(
+        "", description="lines in front of the algorithm, without a number: input, output"
+    )
     lines: str = Field(pattern=r"\S", description="the algorithm, line by line")
-    width: Literal["column", "page"] = Field("page", description="as wide as a column or a page of a paper")
+    width: Literal["column", "page"] = Field(
+        "page", description="as wide as a column or a page of a paper"
+    )
 
     @field_validator("title", "before", "lines")
     @classmethod
     def _well_formed(cls, value: str) -> str:
         for number, line in enumerate(value.splitlines(), start=1):
             if line.replace("\\$", "").count("$") % 2:
-                raise ValueError(f"line {number}: a formula is not closed (\\$ is a dollar): {line.strip()!r}")
+                raise ValueError(
+                    f"line {number}: a formula is not closed (\\$ is a dollar): {line.strip()!r}"
+                )
             if line.count("**") % 2:
                 raise ValueError(f"line {number}: ** is not closed: {line.strip()!r}")
             if "\t" in line or (len(line) - len(line.lstrip(" "))) % 2:
@@ -54,9 +68,18 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         left = _MARGIN + indent * _INDENT + (0 if pd.isna(number) else _NUMBERS)
         lines.append([_write(inputs, figure, left, text)])
         if not pd.isna(number):
-            lines[-1].append(_write(inputs, figure, _NUMBERS - 4, f"{number}:", style.GREY, "right"))
+            lines[-1].append(
+                _write(inputs, figure, _NUMBERS - 4, f"{number}:", style.GREY, "right")
+            )
         if comment:
-            note = _write(inputs, figure, 72 * figure.get_figwidth() - _MARGIN, f"▷ {comment}", style.GREY, "right")
+            note = _write(
+                inputs,
+                figure,
+                72 * figure.get_figwidth() - _MARGIN,
+                f"▷ {comment}",
+                style.GREY,
+                "right",
+            )
             beside = note.get_window_extent().x0 > lines[-1][0].get_window_extent().x1
             lines += [] if beside else [[]]
             lines[-1].append(note)
@@ -75,21 +98,31 @@ def listing(config: Config) -> pd.DataFrame:
     return pd.DataFrame(records, columns=COLUMNS).astype({"number": "Int64"})
 
 
-def _write(inputs: Inputs, figure: Figure, x: float, text: str, color: str = _DARK, side: str = "left") -> Text:
+def _write(
+    inputs: Inputs, figure: Figure, x: float, text: str, color: str = _DARK, side: str = "left"
+) -> Text:
     """A text at the figure's lower edge, x in points, wrapped at its right edge.
 
     Raises FairflError if matplotlib cannot read a formula, or if something that is never broken is too wide.
     """
-    bold = re.sub(r"\*\*(.+?)\*\*", lambda found: f"$\\mathbf{{{found[1].replace(' ', '~')}}}$", text)
-    whole = re.sub(r"\$(?:\\.|[^$\\])*\$", lambda found: found[0].replace(" ", "{}"), bold)  # not broken
+    bold = re.sub(
+        r"\*\*(.+?)\*\*", lambda found: f"$\\mathbf{{{found[1].replace(' ', '~')}}}$", text
+    )
+    whole = re.sub(
+        r"\$(?:\\.|[^$\\])*\$", lambda found: found[0].replace(" ", "{}"), bold
+    )  # not broken
     width = 72 * figure.get_figwidth()
     written = figure.text(x / width, 0, whole, color=color, ha=side, va="baseline", wrap=True)
     try:
         box = written.get_window_extent()
     except ValueError as error:
-        raise FairflError(f"{inputs.where}.options: {text!r}: {str(error).splitlines()[-1]}") from None
+        raise FairflError(
+            f"{inputs.where}.options: {text!r}: {str(error).splitlines()[-1]}"
+        ) from None
     if (over := max(-box.x0, box.x1 - figure.bbox.x1) * 72 / figure.dpi) > 0:
-        raise FairflError(f"{inputs.where}.options: {text!r}: a part of it is {over:.0f} points too wide; divide it")
+        raise FairflError(
+            f"{inputs.where}.options: {text!r}: a part of it is {over:.0f} points too wide; divide it"
+        )
     return written
 
 
@@ -107,4 +140,6 @@ def _stack(figure: Figure, lines: list[list[Text]]) -> None:
         for text in line:
             text.set_y(1 - base / height)
     for y, thickness in zip(rules, (1.0, 0.6, 1.0), strict=True):
-        figure.add_artist(Line2D((0.01, 0.99), (1 - y / height,) * 2, color=_DARK, linewidth=thickness))
+        figure.add_artist(
+            Line2D((0.01, 0.99), (1 - y / height,) * 2, color=_DARK, linewidth=thickness)
+        )

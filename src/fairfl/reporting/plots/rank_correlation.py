@@ -45,13 +45,17 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for pair in combinations(metrics, 2):
         across, down = map(metrics.index, pair)
         taus[down, across], taus[across, down] = mean[pair], smallest[pair]
-    figure = style.canvas(style.PAGE if len(metrics) > 7 else style.COLUMN, 0.9 + 0.3 * len(metrics))
+    figure = style.canvas(
+        style.PAGE if len(metrics) > 7 else style.COLUMN, 0.9 + 0.3 * len(metrics)
+    )
     axes = figure.subplots()
     names = [inputs.spec.metrics[metric].name for metric in metrics]
 
     look: style.Look = {"cmap": "RdBu", "vmin": -1, "vmax": 1, "annot_kws": {"fontsize": 7}}
     bar = {"label": "Kendall's τ", "aspect": 30, "pad": 0.02}
-    seaborn.heatmap(pd.DataFrame(taus, names, names), annot=True, fmt=".2f", cbar_kws=bar, **look, ax=axes)
+    seaborn.heatmap(
+        pd.DataFrame(taus, names, names), annot=True, fmt=".2f", cbar_kws=bar, **look, ax=axes
+    )
     axes.set_xticklabels(names, rotation=45, ha="right", rotation_mode="anchor")
     axes.tick_params(length=0)
     axes.grid(visible=False)
@@ -68,6 +72,10 @@ def _numbers(inputs: Inputs, setting: str) -> pd.DataFrame:
         cells = {metric: inputs.cell(setting, row, metric) for metric in had}
         lost = any(cell and cell.diverged for cell in cells.values())
         inputs.remark("Diverged, left out", [f"{row.label} ({inputs.names[setting]})"] * lost)
-        signs = {metric: -1 if inputs.spec.metrics[metric].direction == "down" else 1 for metric in had}
-        lines.append({metric: signs[metric] * mean_and_std(cell)[0] for metric, cell in cells.items()})
+        signs = {
+            metric: -1 if inputs.spec.metrics[metric].direction == "down" else 1 for metric in had
+        }
+        lines.append(
+            {metric: signs[metric] * mean_and_std(cell)[0] for metric, cell in cells.items()}
+        )
     return pd.DataFrame(lines, columns=inputs.spec.artifact.columns, dtype=float)

@@ -19,7 +19,19 @@ from fairfl.reporting.plots.client_scatter import class_keys, scatter
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
-COLUMNS = ["panel", "setting", "algorithm", "hyperparameters", "client", "class", "x", "y", "value", "std", "seeds"]
+COLUMNS = [
+    "panel",
+    "setting",
+    "algorithm",
+    "hyperparameters",
+    "client",
+    "class",
+    "x",
+    "y",
+    "value",
+    "std",
+    "seeds",
+]
 
 
 class Config(Strict):
@@ -41,16 +53,28 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     data = scatter(plane, samples, 0.08, samples).assign(panel="data", setting=setting)
     plane.set(xlabel="feature 1", ylabel="feature 2")
     records, seeds = _lines(plane, inputs, setting, rows, looks)
-    for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
+    for axes, family, title in zip(
+        bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True
+    ):
         records += _bars(axes, inputs, setting, rows, looks, family, clients)
         axes.set_ylabel(title)
     bars[0].tick_params(labelbottom=False)
-    handles = [style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows]
+    handles = [
+        style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows
+    ]
     handles += [*style.client_keys(clients, lines=False), *class_keys(samples)]
-    style.legend_above(figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2)
+    style.legend_above(
+        figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2
+    )
     drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=COLUMNS)
-    bars_are = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}" if drawn["seeds"].max() > 1 else "1 seed"
-    inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}.")
+    bars_are = (
+        f"mean ± standard deviation over {seeds_text(drawn['seeds'])}"
+        if drawn["seeds"].max() > 1
+        else "1 seed"
+    )
+    inputs.say(
+        f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}."
+    )
     return figure, drawn
 
 
@@ -68,29 +92,51 @@ def _lines(
         if ends is None:
             inputs.remark("Line outside the frame", [row.label])
             continue
-        axes.plot(*ends.T, color=looks[row]["color"], linestyle=looks[row]["linestyle"], linewidth=2, zorder=4)
-        records += [{**row.names(setting), "panel": "line", "x": x, "y": y} for x, y in ends.tolist()]
+        axes.plot(
+            *ends.T,
+            color=looks[row]["color"],
+            linestyle=looks[row]["linestyle"],
+            linewidth=2,
+            zorder=4,
+        )
+        records += [
+            {**row.names(setting), "panel": "line", "x": x, "y": y} for x, y in ends.tolist()
+        ]
     return records, seeds
 
 
-def line_in_frame(theta: np.ndarray, across: tuple[float, float], up: tuple[float, float]) -> np.ndarray | None:
+def line_in_frame(
+    theta: np.ndarray, across: tuple[float, float], up: tuple[float, float]
+) -> np.ndarray | None:
     """End points [2, 2] of w1 x + w2 y + b = 0 inside a rectangle, None if it does not cross it.
 
     Raises FairflError unless theta is (w1, w2) or (w1, w2, b).
     """
     if theta.shape not in ((2,), (3,)):
-        raise FairflError(f"a separator needs a model with parameters (w1, w2, b), this one has {theta.size}")
+        raise FairflError(
+            f"a separator needs a model with parameters (w1, w2, b), this one has {theta.size}"
+        )
     w1, w2, b = (*theta.astype(float), 0.0)[:3]
-    points = [(x, -(w1 * x + b) / w2) for x in across if w2] + [(-(w2 * y + b) / w1, y) for y in up if w1]
+    points = [(x, -(w1 * x + b) / w2) for x in across if w2] + [
+        (-(w2 * y + b) / w1, y) for y in up if w1
+    ]
     slack = 1e-9 * (abs(across[1] - across[0]) + abs(up[1] - up[0]))
     inside = [
-        (x, y) for x, y in points if across[0] - slack <= x <= across[1] + slack and up[0] - slack <= y <= up[1] + slack
+        (x, y)
+        for x, y in points
+        if across[0] - slack <= x <= across[1] + slack and up[0] - slack <= y <= up[1] + slack
     ]
     return np.array([min(inside), max(inside)]) if len(inside) >= 2 else None
 
 
 def _bars(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], looks: dict[Row, style.Look], family: str, clients: int
+    axes: Axes,
+    inputs: Inputs,
+    setting: str,
+    rows: list[Row],
+    looks: dict[Row, style.Look],
+    family: str,
+    clients: int,
 ) -> list[dict[str, Any]]:
     records = []
     width = 0.8 / len(rows)
@@ -98,8 +144,19 @@ def _bars(
         for client in range(clients):
             if cell := inputs.cell(setting, row, f"{family}_client_{client}"):
                 mean, std = mean_and_std(cell)
-                at, bar = client + (number - (len(rows) - 1) / 2) * width, std if cell.seeds > 1 else None
-                axes.bar(at, mean, width * 0.92, yerr=bar, capsize=1.8, color=looks[row]["color"], zorder=2)
+                at, bar = (
+                    client + (number - (len(rows) - 1) / 2) * width,
+                    std if cell.seeds > 1 else None,
+                )
+                axes.bar(
+                    at,
+                    mean,
+                    width * 0.92,
+                    yerr=bar,
+                    capsize=1.8,
+                    color=looks[row]["color"],
+                    zorder=2,
+                )
                 numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
                 records.append({**row.names(setting), "panel": family, **numbers})
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])

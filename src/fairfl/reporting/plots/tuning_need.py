@@ -31,8 +31,12 @@ COLUMNS = ["setting", "algorithm", "trials", "expected"]
 
 
 class Config(Labelled):
-    highlight: list[str] = Field(default_factory=list, description="algorithms with colours, others are grey; []: all")
-    y_labels: dict[str, str] = Field(default_factory=dict, description="column -> title of its vertical axis")
+    highlight: list[str] = Field(
+        default_factory=list, description="algorithms with colours, others are grey; []: all"
+    )
+    y_labels: dict[str, str] = Field(
+        default_factory=dict, description="column -> title of its vertical axis"
+    )
 
     def columns(self) -> list[str]:
         return [*self.y_labels]
@@ -56,7 +60,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = style.looks(inputs)
     grey: style.Look = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
     if config.highlight:
-        looks = {row: look if row.algorithm in config.highlight else grey for row, look in looks.items()}
+        looks = {
+            row: look if row.algorithm in config.highlight else grey for row, look in looks.items()
+        }
 
     def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -66,7 +72,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     drawn = pd.concat(frames, ignore_index=True)
     if drawn.empty:
         raise NoRunsError("Not run at this scale.")
-    handles = [style.key(label=row.label, **look) for row, look in looks.items() if look is not grey]
+    handles = [
+        style.key(label=row.label, **look) for row, look in looks.items() if look is not grey
+    ]
     others = [style.key(label="others", **grey)] * (len(handles) < len(looks))
     style.legend_above(figure, handles + others, 5 if len(inputs.titles) > 1 else 2)
     inputs.say("Line: the score on validation data that the best of n trials is expected to have.")
@@ -77,15 +85,23 @@ def expected_best(values: list[float]) -> list[float]:
     """Mean of the largest of n of N values over all choices of n, for n = 1 to N."""
     ranked, count = sorted(values), len(values)
     return [
-        math.fsum(value * math.comb(below, n - 1) for below, value in enumerate(ranked)) / math.comb(count, n)
+        math.fsum(value * math.comb(below, n - 1) for below, value in enumerate(ranked))
+        / math.comb(count, n)
         for n in range(1, count + 1)
     ]
 
 
-def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict[Row, style.Look]) -> pd.DataFrame:
-    files = {row: inputs.spec.files["tuned"].get(f"{setting}/{row.algorithm}") for row in inputs.rows_in(setting)}
+def _panel(
+    axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict[Row, style.Look]
+) -> pd.DataFrame:
+    files = {
+        row: inputs.spec.files["tuned"].get(f"{setting}/{row.algorithm}")
+        for row in inputs.rows_in(setting)
+    }
     tried = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
-    scores = [point.value for one in tried.values() for point in one.points if point.value is not None]
+    scores = [
+        point.value for one in tried.values() for point in one.points if point.value is not None
+    ]
     if not scores:
         return pd.DataFrame(columns=COLUMNS)
     records = []
@@ -93,10 +109,18 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
         axes.set_ylabel(config.y_labels.get(one.metric) or inputs.axis(one.metric))
         sign, worst = (1, min(scores)) if one.direction == "up" else (-1, max(scores))
         if diverged := sum(point.value is None for point in one.points):
-            inputs.remark("Trials that diverged", [f"{diverged} of {row.label} ({inputs.names[setting]})"])
+            inputs.remark(
+                "Trials that diverged", [f"{diverged} of {row.label} ({inputs.names[setting]})"]
+            )
         measured = UNITS[one.metric]  # losses, nats or squared errors, are shown as they are
-        scale = sign if measured == "nats" else sign * factor(measured, inputs.spec.metrics[one.metric].unit)
-        best = expected_best([sign * (worst if point.value is None else point.value) for point in one.points])
+        scale = (
+            sign
+            if measured == "nats"
+            else sign * factor(measured, inputs.spec.metrics[one.metric].unit)
+        )
+        best = expected_best(
+            [sign * (worst if point.value is None else point.value) for point in one.points]
+        )
         line = pd.Series(best, range(1, len(best) + 1)) * scale
         look: style.Look = {"linewidth": 1.1, "markersize": 3} | looks[row]
         axes.plot(line.index, line, **look)
@@ -105,6 +129,8 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
     shown = inputs.spec.metrics[next(iter(tried.values())).metric].unit
     if style.far_apart(drawn["expected"].tolist(), shown):
         style.log_axis(axes)
-    elif style.focus(axes, drawn.groupby("algorithm")["expected"].last().tolist(), drawn["expected"].tolist()):
+    elif style.focus(
+        axes, drawn.groupby("algorithm")["expected"].last().tolist(), drawn["expected"].tolist()
+    ):
         inputs.say("Lines that leave a panel begin far from all others.")
     return drawn

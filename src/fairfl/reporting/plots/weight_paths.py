@@ -25,7 +25,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-GRID, LEVELS, MARGIN = 61, 12, 0.15  # points per side of the contours' loss; contours; room as a share of the range
+GRID, LEVELS, MARGIN = (
+    61,
+    12,
+    0.15,
+)  # points per side of the contours' loss; contours; room as a share of the range
 
 
 class Config(Strict):
@@ -58,7 +62,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: pd.DataFrame) -> list[pd.DataFrame]:
+def _plane(
+    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: pd.DataFrame
+) -> list[pd.DataFrame]:
     paths = _paths(inputs, setting, rows)
     reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
     final = paths[reference][1][-1]
@@ -73,16 +79,34 @@ def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: p
     for number, (row, (_, theta)) in enumerate(paths.items()):
         line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
         axes.plot(*theta[:, :2].T, label=row.label, **line)
-        axes.plot(*theta[0, :2], "o", color="#333333", markerfacecolor="white", markersize=4, zorder=4)
-        axes.plot(*theta[-1, :2], "*", color=looks[row]["color"], markersize=9, markeredgecolor="white", zorder=5)
+        axes.plot(
+            *theta[0, :2], "o", color="#333333", markerfacecolor="white", markersize=4, zorder=4
+        )
+        axes.plot(
+            *theta[-1, :2],
+            "*",
+            color=looks[row]["color"],
+            markersize=9,
+            markeredgecolor="white",
+            zorder=5,
+        )
     handles, _ = axes.get_legend_handles_labels()
-    handles.append(style.key("#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4))
+    handles.append(
+        style.key(
+            "#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4
+        )
+    )
     handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
     axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
-    axes.set(xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})", ylabel="$w_2$")
+    axes.set(
+        xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})",
+        ylabel="$w_2$",
+    )
     axes.grid(visible=False)
     frames = [
-        pd.DataFrame({"round": when, "w1": theta[:, 0], "w2": theta[:, 1]}).assign(panel="path", **row.names(setting))
+        pd.DataFrame({"round": when, "w1": theta[:, 0], "w2": theta[:, 1]}).assign(
+            panel="path", **row.names(setting)
+        )
         for row, (when, theta) in paths.items()
     ]
     w1, w2 = np.meshgrid(*grid, indexing="ij")
@@ -90,7 +114,9 @@ def _plane(axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: p
     return [*frames, contour.assign(setting=setting, panel="contour")]
 
 
-def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.ndarray, np.ndarray]]:
+def _paths(
+    inputs: Inputs, setting: str, rows: list[Row]
+) -> dict[Row, tuple[np.ndarray, np.ndarray]]:
     """row -> (rounds [T], theta [T, 2 or 3]) up to the first step that is not finite."""
     paths: dict[Row, tuple[np.ndarray, np.ndarray]] = {}
     for row in rows:
@@ -101,7 +127,9 @@ def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.
         seed, tensors = model
         theta = tensors["path"].astype(float)
         if theta.shape[1] not in (2, 3):
-            raise FairflError(f"{inputs.where}: {setting} has {theta.shape[1]} parameters. Expected w1, w2 and b")
+            raise FairflError(
+                f"{inputs.where}: {setting} has {theta.shape[1]} parameters. Expected w1, w2 and b"
+            )
         good = np.isfinite(theta).all(axis=1)
         end = int(np.argmin([*good, False]))
         if end < len(theta):
@@ -130,7 +158,9 @@ def mean_loss(samples: pd.DataFrame, w1: np.ndarray, w2: np.ndarray, bias: float
     """
     classes = np.unique(samples["class"])
     if len(classes) != 2:
-        raise FairflError(f"contours of the logistic loss need two classes, there are {len(classes)}")
+        raise FairflError(
+            f"contours of the logistic loss need two classes, there are {len(classes)}"
+        )
     sign = np.where(samples["class"] == classes[1], 1.0, -1.0)
     _, owner, counts = np.unique(samples["client"], return_inverse=True, return_counts=True)
     weight = 1.0 / (len(counts) * counts[owner])

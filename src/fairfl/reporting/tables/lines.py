@@ -36,7 +36,9 @@ class Entry:
     def number(self, digits: int) -> str:
         """'0.152', '> 300', 'diverged', '–' or 'not run'."""
         missing = DIVERGED if self.ours.diverged else self.missing
-        return printed_cell(self.ours.mean, self.ours.unit, digits, endless=self.endless, missing=missing)
+        return printed_cell(
+            self.ours.mean, self.ours.unit, digits, endless=self.endless, missing=missing
+        )
 
     def beside(self, digits: int, mark: str = "") -> str:
         """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none.
@@ -97,12 +99,16 @@ def lines_of(inputs: Inputs) -> list[TableLine]:
             if not any(each.ours.seeds for each in entries.values()):
                 nothing = next((reason for kind, reason in _NOTHING.items() if kind in kinds), None)
             if nothing:
-                entries = {metric: replace(each, missing=nothing) for metric, each in entries.items()}
+                entries = {
+                    metric: replace(each, missing=nothing) for metric, each in entries.items()
+                }
             lines += [TableLine(setting, row, entries, nothing)] * bool(entries)
     return lines
 
 
-def best(lines: list[TableLine], metric: str, direction: str | None, digits: int) -> set[tuple[str, Row]]:
+def best(
+    lines: list[TableLine], metric: str, direction: str | None, digits: int
+) -> set[tuple[str, Row]]:
     """(setting, row) of the best values per setting, compared as printed."""
     winners: set[tuple[str, Row]] = set()
     for setting in {line.setting for line in lines} if direction else ():
@@ -114,7 +120,9 @@ def best(lines: list[TableLine], metric: str, direction: str | None, digits: int
         }
         if len(ranks) > 1:
             top = (max if direction == "up" else min)(ranks.values())
-            winners |= {(setting, row) for row, rank in ranks.items() if rank == top and math.isfinite(rank)}
+            winners |= {
+                (setting, row) for row, rank in ranks.items() if rank == top and math.isfinite(rank)
+            }
     return winners
 
 
@@ -126,9 +134,17 @@ def remarks(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> No
         return parts[0] if len(parts) == 1 else f"{parts[0]} ({parts[1]})"
 
     some = [line for line in lines if not line.nothing]
-    empty = [f"{m} of {called(line)}" for line in some for m, entry in line.entries.items() if not entry.ours.seeds]
+    empty = [
+        f"{m} of {called(line)}"
+        for line in some
+        for m, entry in line.entries.items()
+        if not entry.ours.seeds
+    ]
     inputs.remark(f"{MISSING} No value", empty)
-    for kind, what in (("tidy", "a seed ended without a finite value"), ("tuned", "at every point of the grid")):
+    for kind, what in (
+        ("tidy", "a seed ended without a finite value"),
+        ("tuned", "at every point of the grid"),
+    ):
         diverged = [called(line) for line in lines if any(cell.diverged for cell in line.of(kind))]
         inputs.remark(f"Diverged ({what})", diverged)
     if any(cell.mean == math.inf for line in lines for cell in line.of("tidy")):
@@ -142,11 +158,25 @@ def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -
     machines = []
     for setting, timing in inputs.results.timings.items():
         times: dict[int, list[str]] = {}
-        entries = {m: e for line in lines if line.setting == setting for m, e in line.entries.items() if e.ours.seeds}
+        entries = {
+            m: e
+            for line in lines
+            if line.setting == setting
+            for m, e in line.entries.items()
+            if e.ours.seeds
+        }
         for metric, timed in entries.items():
             if origin(metric) == "timed":
                 times.setdefault(timed.ours.seeds, []).append(inputs.metric(metric).name)
-        often = [f"{plural(number, 'repetition')} of {' and '.join(what)}" for number, what in times.items()]
-        machines.append((names[setting], f"Measured on {literal(timing.machine)}: {', '.join(often) or 'nothing'}"))
+        often = [
+            f"{plural(number, 'repetition')} of {' and '.join(what)}"
+            for number, what in times.items()
+        ]
+        machines.append(
+            (
+                names[setting],
+                f"Measured on {literal(timing.machine)}: {', '.join(often) or 'nothing'}",
+            )
+        )
     for sentence in grouped(machines):
         inputs.say(sentence)

@@ -27,17 +27,30 @@ def markdown(text: str) -> str:
 Header = list[list[tuple[str, int]]]  # lines; what stands above the columns, and above how many
 
 
-def markdown_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
+def markdown_table(
+    corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str
+) -> str:
     """A pipe table. Such have one line of header: more stand below it, in bold; rules are not drawn."""
-    lines = [[text for text, width in line for text in [text, *[""] * (width - 1)]] for line in header]
-    more = [["", *[""] * (len(corner) - 1), *(f"**{text}**" if text else "" for text in line)] for line in lines[1:]]
+    lines = [
+        [text for text, width in line for text in [text, *[""] * (width - 1)]] for line in header
+    ]
+    more = [
+        ["", *[""] * (len(corner) - 1), *(f"**{text}**" if text else "" for text in line)]
+        for line in lines[1:]
+    ]
     marks = ["---:" if letter == "r" else ":---" for letter in align]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [[*corner, *lines[0]], marks, *more, *body])
+    return "\n".join(
+        "| " + " | ".join(cells) + " |" for cells in [[*corner, *lines[0]], marks, *more, *body]
+    )
 
 
-def markdown_page(artifact: SelectedArtifact, facts: Facts, tables: list[str], note_text: str) -> str:
+def markdown_page(
+    artifact: SelectedArtifact, facts: Facts, tables: list[str], note_text: str
+) -> str:
     """The title line, with the mark of what tells nothing and what stood in for the paper's data; tables; note."""
-    title = [facts.telling] * bool(facts.telling) + [f"Stand-in: {facts.stand_in}."] * bool(facts.stand_in)
+    title = [facts.telling] * bool(facts.telling) + [f"Stand-in: {facts.stand_in}."] * bool(
+        facts.stand_in
+    )
     head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, title)])
     return "\n\n".join(part for part in (head, *tables, markdown(note_text)) if part) + "\n"
 
@@ -60,7 +73,9 @@ _TEXT = {letter: f"${command}$" for letter, command in _MATH.items()} | {
     "–": "--", "—": "---", "“": "``", "”": "''", "’": "'", "‘": "`", "…": r"\dots{}", "\u00a0": "~",
     "€": r"\texteuro{}", "£": r"\pounds{}", "•": r"\textbullet{}", "‰": r"\textperthousand{}", "§": r"\S{}", "⁄": "/",
 }  # fmt: skip
-_TEXT |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
+_TEXT |= {
+    mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()
+}
 
 
 def latex(text: str) -> str:
@@ -71,7 +86,9 @@ def latex(text: str) -> str:
     return formulas.apply(
         unicodedata.normalize("NFC", " ".join(text.split())),
         lambda part: "".join(_TEXT.get(c, c * c.isprintable()) for c in part.replace("->", "→")),
-        lambda part: "".join(f"{_MATH[c]} " if c in _MATH else c for c in part.replace(r"\text{", r"\mbox{")).rstrip(),
+        lambda part: "".join(
+            f"{_MATH[c]} " if c in _MATH else c for c in part.replace(r"\text{", r"\mbox{")
+        ).rstrip(),
     )
 
 
@@ -80,11 +97,16 @@ def latex_row(row: Row) -> str:
     return row.variant.latex(row.title, latex) if row.printed is None else latex(row.printed)
 
 
-def latex_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
+def latex_table(
+    corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str
+) -> str:
     """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above."""
     text = [f"\\begin{{tabular}}{{{align}}}", "\\toprule"]
     for line in header[:-1]:
-        above = [f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name for name, width in line]
+        above = [
+            f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name
+            for name, width in line
+        ]
         text.append(" & ".join([*[""] * len(corner), *above]) + r" \\")
         ends = accumulate((width for _, width in line), initial=len(corner))
         text += [f"\\cmidrule(lr){{{a + 1}-{b}}}" for a, b in pairwise(ends) if b > a + 1]
@@ -114,7 +136,12 @@ def _as_high_as_page(parts: list[str]) -> list[str]:
 
 
 def latex_page(
-    paper: str, key: str, artifact: SelectedArtifact, facts: Facts, tabulars: list[str], note_text: str
+    paper: str,
+    key: str,
+    artifact: SelectedArtifact,
+    facts: Facts,
+    tabulars: list[str],
+    note_text: str,
 ) -> str:
     """A float to \\input, or one for each tabular if a page cannot hold all. LaTeX numbers it itself: what the paper
     calls it stands behind its caption.
@@ -125,7 +152,11 @@ def latex_page(
     packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
-    floats = [[tabular] for tabular in tabulars] if "\n".join(tabulars).count("\\\\\n") > PAGE else [tabulars]
+    floats = (
+        [[tabular] for tabular in tabulars]
+        if "\n".join(tabulars).count("\\\\\n") > PAGE
+        else [tabulars]
+    )
     for number, inside in enumerate(floats, start=1):
         part = f"{called}; part {number} of {len(floats)}" if floats[1:] else called
         text += [
@@ -136,10 +167,15 @@ def latex_page(
         ]
         inner = ["\n\\par\\medskip\n".join(map(_as_wide_as_text, inside))]
         if note_text and number == len(floats):
-            inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
+            inner.append(
+                f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}"
+            )
         text += [*_as_high_as_page(inner), "\\end{table}"]
     if foreign := "".join(sorted(letter for letter in set("".join(text)) if letter > "ſ")):
-        text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {foreign}; pdfLaTeX cannot set them.")
+        text.insert(
+            2,
+            f"% Needs XeLaTeX or LuaLaTeX and a font that has {foreign}; pdfLaTeX cannot set them.",
+        )
     return "\n".join(text) + "\n"
 
 
@@ -161,13 +197,25 @@ def _number(text: str) -> str:
 
 
 MARKDOWN = Markup(
-    markdown, markdown, "**%s**", lambda row: markdown(row.label), lambda key: markdown(symbol(key)), markdown_table
+    markdown,
+    markdown,
+    "**%s**",
+    lambda row: markdown(row.label),
+    lambda key: markdown(symbol(key)),
+    markdown_table,
 )
-LATEX = Markup(latex, _number, r"\textbf{%s}", latex_row, lambda key: latex_symbol(key, latex), latex_table)
+LATEX = Markup(
+    latex, _number, r"\textbf{%s}", latex_row, lambda key: latex_symbol(key, latex), latex_table
+)
 
 
 def pages(
-    paper: str, key: str, artifact: SelectedArtifact, facts: Facts, tables: dict[Markup, list[str]], note: str
+    paper: str,
+    key: str,
+    artifact: SelectedArtifact,
+    facts: Facts,
+    tables: dict[Markup, list[str]],
+    note: str,
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of an artifact's tables with title, caption and note."""
     return (

@@ -33,11 +33,15 @@ def texts_of(workload: Workload, results: Path) -> list[str]:
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     texts: list[str] = []
     for name, (paper, key, artifact) in tables_of(workload).items():
-        texts += page(workload, paper, key, artifact, [line for line in lines if line.artifact == name])
+        texts += page(
+            workload, paper, key, artifact, [line for line in lines if line.artifact == name]
+        )
     return texts
 
 
-def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[ComparisonLine]) -> tuple[str, str]:
+def page(
+    workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[ComparisonLine]
+) -> tuple[str, str]:
     """(Markdown, LaTeX) of one table."""
     source, facts = workload.papers[paper], facts_of(workload, f"{paper}_{key}")
     numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
@@ -70,11 +74,19 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
-        units((metric.name, line.unit) for line in lines if (metric := metric_of(source.metrics, line.metric))),
+        units(
+            (metric.name, line.unit)
+            for line in lines
+            if (metric := metric_of(source.metrics, line.metric))
+        ),
         f"Scale: {facts.scale}.",
     ]
-    titled = artifact.model_copy(update={"title": f"{artifact.title}, side by side with the published numbers"})
-    return pages(paper, f"{key}.side_by_side", titled, facts, texts, " ".join(filter(None, sentences)))
+    titled = artifact.model_copy(
+        update={"title": f"{artifact.title}, side by side with the published numbers"}
+    )
+    return pages(
+        paper, f"{key}.side_by_side", titled, facts, texts, " ".join(filter(None, sentences))
+    )
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

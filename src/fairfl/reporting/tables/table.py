@@ -29,7 +29,15 @@ CSV_COLUMNS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "mean", "std", "seeds", "data", "runs",
     "provenance", "note",
 )  # fmt: skip
-USED_COLUMNS = ("artifact", "algorithm", "hyperparameter", "value", "provenance", "note", "artifacts")
+USED_COLUMNS = (
+    "artifact",
+    "algorithm",
+    "hyperparameter",
+    "value",
+    "provenance",
+    "note",
+    "artifacts",
+)
 
 
 Cells = list[list[str]]
@@ -47,7 +55,14 @@ def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
             cell = entry.ours
             mean = "nan" if cell.diverged else number_text(cell.mean)
             key = (inputs.name, line.setting, line.row.algorithm, line.row.hyperparameters, metric)
-            numbers = (cell.unit, mean, number_text(entry.std), cell.seeds, facts.data, " ".join(entry.sources))
+            numbers = (
+                cell.unit,
+                mean,
+                number_text(entry.std),
+                cell.seeds,
+                facts.data,
+                " ".join(entry.sources),
+            )
             records.append((*key, *numbers, ", ".join(provenance.words), notes))
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
 
@@ -57,27 +72,42 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
     artifact = spec.artifact
-    config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
+    config = check(
+        artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
+    )
     names = {setting: name.replace(BAR, " ") for setting, name in inputs.names.items()}
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
     if "timed" in artifact.origins:
         on_machines(inputs, lines, names)
     metrics = {metric: inputs.metric(metric) for line in lines for metric in line.entries}
-    winners = {name: best(lines, name, metric.direction, metric.digits) for name, metric in metrics.items()}
+    winners = {
+        name: best(lines, name, metric.direction, metric.digits) for name, metric in metrics.items()
+    }
     known = {
         row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
     }
-    entries = {(line.setting, line.row, metric): entry for line in lines for metric, entry in line.entries.items()}
+    entries = {
+        (line.setting, line.row, metric): entry
+        for line in lines
+        for metric, entry in line.entries.items()
+    }
     rows = list(dict.fromkeys([*inputs.rows, *(line.row for line in lines)]))
     grids = [
-        with_words(grid, config.words, inputs.settings, inputs.name) for grid in grids_of(artifact, rows, [*entries])
+        with_words(grid, config.words, inputs.settings, inputs.name)
+        for grid in grids_of(artifact, rows, [*entries])
     ]
-    axes = {head.axis for heads in (*grids[0].lines, *grids[0].columns) for head in heads} if grids else set()
+    axes = (
+        {head.axis for heads in (*grids[0].lines, *grids[0].columns) for head in heads}
+        if grids
+        else set()
+    )
     if "metric" not in axes and len(metrics) == 1:
         inputs.say(f"Cells: {title(*metrics.values())}.")
-    if "row" not in axes and any(owner(metric) != "setting" for metric in artifact.columns):  # no other place names it
+    if "row" not in axes and any(
+        owner(metric) != "setting" for metric in artifact.columns
+    ):  # no other place names it
         inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
     reported = [entry.reported for entry in entries.values()]
     remarked = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
@@ -87,7 +117,9 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         setting, row, metric = place
         digits, entry = metrics[metric].digits, entries[place]
         mark = f" [{notes[entry.reported.note]}]" if entry.reported and entry.reported.note else ""
-        mean, beside = (markup.number(part) for part in (entry.number(digits), entry.beside(digits, mark)))
+        mean, beside = (
+            markup.number(part) for part in (entry.number(digits), entry.beside(digits, mark))
+        )
         mean = markup.bold % mean if (setting, row) in winners[metric] else mean
         if behind is None:
             return f"{mean} {beside}".rstrip()
@@ -100,11 +132,20 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     heads = Names(config.labels, metrics, {row: entry.words for row, entry in known.items()})
     texts = tabulars(grids, heads, printed)
     used = {word for line in lines for word in known.get(line.row, Known("")).words}
-    explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
+    explained = [
+        *legend(used),
+        *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items()),
+    ]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
-    measured = units((metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds)
-    made_from = spec.sentences(names, artifact.columns, replaced=False)  # the title line names stand-ins
-    note_text = " ".join(filter(None, [*explained, measured, *made_from, *unprinted, *inputs.remarks]))
+    measured = units(
+        (metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds
+    )
+    made_from = spec.sentences(
+        names, artifact.columns, replaced=False
+    )  # the title line names stand-ins
+    note_text = " ".join(
+        filter(None, [*explained, measured, *made_from, *unprinted, *inputs.remarks])
+    )
     return csv(inputs, lines, known), *pages(spec.paper, spec.id, artifact, spec, texts, note_text)
 
 
@@ -120,32 +161,59 @@ def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     header, content = spec.artifact.header, spec.artifact.content
     text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
     prose = max(len(row[-1]) for row in content) > 50
-    return text, *_words(spec, header, lambda markup: [list(map(markup.text, row)) for row in content], prose)
+    return text, *_words(
+        spec, header, lambda markup: [list(map(markup.text, row)) for row in content], prose
+    )
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of the hyper-parameters in use: a line of the CSV for each value, even if not printed."""
     values = printed_values(spec.used, spec.artifact.options.get("printed", []))
-    records = [{**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)} for used in spec.used]
-    text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(index=False, lineterminator="\n")
+    records = [
+        {**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)}
+        for used in spec.used
+    ]
+    text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(
+        index=False, lineterminator="\n"
+    )
 
     def body(markup: Markup) -> Cells:
         return [
-            [markup.text(title), "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in of)]
+            [
+                markup.text(title),
+                "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in of),
+            ]
             for title, of in used_lines(values)
         ]
 
-    return text, *_words(spec, USED_HEADER, body, True, " ".join(legend((used.provenance for used in values), "value")))
+    return text, *_words(
+        spec,
+        USED_HEADER,
+        body,
+        True,
+        " ".join(legend((used.provenance for used in values), "value")),
+    )
 
 
 def _words(
-    spec: ArtifactSpec, header: Sequence[str], body: Callable[[Markup], Cells], prose: bool, note_text: str = ""
+    spec: ArtifactSpec,
+    header: Sequence[str],
+    body: Callable[[Markup], Cells],
+    prose: bool,
+    note_text: str = "",
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
-    aligned = {MARKDOWN: "l" * len(header), LATEX: "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")}
+    aligned = {
+        MARKDOWN: "l" * len(header),
+        LATEX: "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l"),
+    }
     rules = set(spec.artifact.rules)
     tables = {
-        markup: [markup.table([], [[(markup.text(name), 1) for name in header]], body(markup), rules, align)]
+        markup: [
+            markup.table(
+                [], [[(markup.text(name), 1) for name in header]], body(markup), rules, align
+            )
+        ]
         for markup, align in aligned.items()
     }
     return pages(spec.paper, spec.id, spec.artifact, spec, tables, note_text)

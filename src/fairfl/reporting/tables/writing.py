@@ -34,7 +34,9 @@ class Config(Strict):
         default_factory=dict,
         description="setting id -> how the paper calls it; 'MNIST | k = 1' is two lines of a header",
     )
-    words: list[Words] = Field(default_factory=list, description="more columns, where lines are settings")
+    words: list[Words] = Field(
+        default_factory=list, description="more columns, where lines are settings"
+    )
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Names:
 
     settings: Mapping[str, str]
     metrics: Mapping[str, Metric]
-    known: Mapping[Row, Collection[str]]  # how the hyper-parameters of a row are known, as far as marks tell
+    known: Mapping[
+        Row, Collection[str]
+    ]  # how the hyper-parameters of a row are known, as far as marks tell
 
     def down(self, head: Head, markup: Markup, bears: str) -> str:
         """In front of a line; marks stand at the heads of the axis that `bears` them."""
@@ -54,8 +58,14 @@ class Names:
         texts: list[str] = []
         for head in column:
             plain = self._plain(head).split(BAR)
-            *parts, last = [markup.row(head.rows[0])] if head.axis == "row" else map(markup.text, plain)
-            words = {word for row in head.rows for word in self.known.get(row, ())} if head.axis == bears else ()
+            *parts, last = (
+                [markup.row(head.rows[0])] if head.axis == "row" else map(markup.text, plain)
+            )
+            words = (
+                {word for row in head.rows for word in self.known.get(row, ())}
+                if head.axis == bears
+                else ()
+            )
             texts += [*parts, f"{last} {markup.text(marks(words))}".rstrip()]
         return tuple(texts)
 
@@ -71,11 +81,15 @@ def with_words(grid: Grid, words: Sequence[Words], settings: Sequence[str], wher
     columns, places = list(grid.columns), [list(line) for line in grid.places]
     metrics = all(column[-1].axis == "metric" for column in columns)
     if words and not (metrics and ("setting" in grid.down or len(settings) == 1)):
-        raise FairflError(f"{where}: options.words: no place for words unless lines are settings, columns metrics")
+        raise FairflError(
+            f"{where}: options.words: no place for words unless lines are settings, columns metrics"
+        )
     for added in words:
         known = [column[-1].key for column in columns]
         if added.after not in known:
-            raise FairflError(f"{where}: options.words: no column {added.after!r}{nearest(added.after, known)}")
+            raise FairflError(
+                f"{where}: options.words: no column {added.after!r}{nearest(added.after, known)}"
+            )
         at = known.index(added.after) + 1
         columns.insert(at, (Head("metric", added.title, ()),))
         for heads, line in zip(grid.lines, places, strict=True):
@@ -84,7 +98,9 @@ def with_words(grid: Grid, words: Sequence[Words], settings: Sequence[str], wher
     return replace(grid, columns=columns, places=places)
 
 
-def tabular(grid: Grid, names: Names, markup: Markup, cell: Callable[[Place, Place | None], str]) -> str:
+def tabular(
+    grid: Grid, names: Names, markup: Markup, cell: Callable[[Place, Place | None], str]
+) -> str:
     """The grid in a markup; `cell` writes a number, and the one in brackets behind it."""
     axes = {head.axis for heads in (*grid.lines[:1], *grid.columns[:1]) for head in heads}
     bears = "row" if "row" in axes else "setting"
@@ -94,13 +110,22 @@ def tabular(grid: Grid, names: Names, markup: Markup, cell: Callable[[Place, Pla
     body = [
         [
             *(names.down(head, markup, bears) for head in heads),
-            *(markup.text(place or "") if place is None or isinstance(place, str) else cell(*place) for place in line),
+            *(
+                markup.text(place or "")
+                if place is None or isinstance(place, str)
+                else cell(*place)
+                for place in line
+            ),
         ]
         for heads, line in zip(grid.lines, grid.places, strict=True)
     ]
-    words = [any(isinstance(place, str) for place in column) for column in zip(*grid.places, strict=True)]
+    words = [
+        any(isinstance(place, str) for place in column) for column in zip(*grid.places, strict=True)
+    ]
     align = "l" * len(grid.down) + "".join("l" if text else "r" for text in words)
-    return markup.table([markup.text(name) for name in grid.corner], spans(header), body, grid.rules, align)
+    return markup.table(
+        [markup.text(name) for name in grid.corner], spans(header), body, grid.rules, align
+    )
 
 
 def tabulars(
@@ -108,5 +133,6 @@ def tabulars(
 ) -> dict[Markup, list[str]]:
     """Each grid in Markdown and LaTeX."""
     return {
-        markup: [tabular(grid, names, markup, partial(cell, markup)) for grid in grids] for markup in (MARKDOWN, LATEX)
+        markup: [tabular(grid, names, markup, partial(cell, markup)) for grid in grids]
+        for markup in (MARKDOWN, LATEX)
     }

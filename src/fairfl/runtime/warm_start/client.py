@@ -29,7 +29,14 @@ def identity() -> tuple:
     """
     # The mount namespace tells a container from its host.
     namespace = os.readlink("/proc/self/ns/mnt")
-    return sys.version, tuple(sys.flags), sys.prefix, os.path.realpath(__file__), os.geteuid(), namespace
+    return (
+        sys.version,
+        tuple(sys.flags),
+        sys.prefix,
+        os.path.realpath(__file__),
+        os.geteuid(),
+        namespace,
+    )
 
 
 def output_into(log: str) -> None:

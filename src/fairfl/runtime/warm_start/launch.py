@@ -47,7 +47,9 @@ class Server:
             self._start(libraries, shared or {})
         except OSError as error:
             return say(f"no warm starts, each job imports everything itself: {error}")
-        threading.Thread(target=self._watch, args=(self.process, libraries, shared, say), daemon=True).start()
+        threading.Thread(
+            target=self._watch, args=(self.process, libraries, shared, say), daemon=True
+        ).start()
 
     def _start(self, libraries: Sequence[str], shared: Mapping[str, Sequence[str]]) -> None:
         self.folder = tempfile.mkdtemp(prefix="fairfl-")  # mode 0700: nobody else can connect
@@ -56,12 +58,20 @@ class Server:
         with contextlib.ExitStack() as listeners:
             rules = {}
             for rule, modules in {"": (), **shared}.items():
-                listener = listeners.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                listener = listeners.enter_context(
+                    socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                )
                 listener.bind(address_of(address, rule))
                 listener.listen(1024)
                 rules[rule] = listener.fileno(), list(modules)
             self.process = subprocess.Popen(
-                [*self.command, str(watched), self.folder, json.dumps(libraries), json.dumps(rules)],
+                [
+                    *self.command,
+                    str(watched),
+                    self.folder,
+                    json.dumps(libraries),
+                    json.dumps(rules),
+                ],
                 env=os.environ | _ONE_THREAD,
                 pass_fds=(watched, *(number for number, _ in rules.values())),
                 stdin=subprocess.DEVNULL,
@@ -77,7 +87,9 @@ class Server:
             return
         with self._changing:
             if self.process is process:  # nobody has asked it to stop
-                how[-1]("the start server was killed: the jobs that it ran fail, it is started again")
+                how[-1](
+                    "the start server was killed: the jobs that it ran fail, it is started again"
+                )
                 os.close(self.alive)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.process = None

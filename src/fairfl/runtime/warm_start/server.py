@@ -40,7 +40,19 @@ LIBRARIES = (
 )
 # What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
 # these: they differ between rules, and jobs set them themselves.
-READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "OMP_", "KMP_", "ATEN_", "TORCH_", "PYTORCH_")
+READ_AT_START = (
+    "PYTHON",
+    "LANG",
+    "LC_",
+    "LD_",
+    "MALLOC_",
+    "MKL_",
+    "OMP_",
+    "KMP_",
+    "ATEN_",
+    "TORCH_",
+    "PYTORCH_",
+)
 GRACE = 5.0  # seconds between asking a job to end and killing it
 PR_SET_PDEATHSIG = 1
 MADV_COLLAPSE = 25
@@ -82,7 +94,8 @@ def fixed(environment: Mapping[str, str]) -> dict[str, str]:
         name: value
         for name, value in environment.items()
         # A cluster's job has limits of its own (memory, cores, GPUs), which nothing may leave.
-        if name in cluster.VARIABLES or (name.startswith(READ_AT_START) and not name.endswith("_NUM_THREADS"))
+        if name in cluster.VARIABLES
+        or (name.startswith(READ_AT_START) and not name.endswith("_NUM_THREADS"))
     }
 
 
@@ -114,7 +127,11 @@ class Server:
         """Until the workflow ends; then ask every job to end, and wait for it."""
         signal.set_wakeup_fd(self.wake.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)  # it only has to wake the loop
-        for file, call in ((self.listener, self.accept), (self.workflow, self.close), (self.woken, self.reap)):
+        for file, call in (
+            (self.listener, self.accept),
+            (self.workflow, self.close),
+            (self.woken, self.reap),
+        ):
             self.selector.register(file, selectors.EVENT_READ, call)
         while self.open or self.jobs:
             dying = [job for job in self.jobs if job.kill_at]
@@ -139,7 +156,9 @@ class Server:
         self.woken.recv(4096)
         with contextlib.suppress(ChildProcessError):
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                for job in [job for job in self.jobs if job.pid == found[0]]:  # none: a server of one rule
+                for job in [
+                    job for job in self.jobs if job.pid == found[0]
+                ]:  # none: a server of one rule
                     with contextlib.suppress(OSError):
                         job.connection.send(found[1].to_bytes(4, "big"))
                     self.forget(job)
@@ -201,7 +220,14 @@ class Server:
             self.forget(job)
 
     def _become(
-        self, job: Job, files: list[int], argv: list[str], environment: dict, folder: str, mask: int, path: list[str]
+        self,
+        job: Job,
+        files: list[int],
+        argv: list[str],
+        environment: dict,
+        folder: str,
+        mask: int,
+        path: list[str],
     ) -> None:
         """In the forked process: be what the client would be, and say so. If this fails the client starts plainly."""
         self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -222,7 +248,12 @@ class Server:
         sys.argv[:], sys.path[:] = argv, path
         cast(io.TextIOWrapper, sys.stdout).reconfigure(line_buffering=os.isatty(1))
         job.connection.send(STARTED)
-        for connection in (self.listener, self.woken, self.wake, *(job.connection for job in self.jobs)):
+        for connection in (
+            self.listener,
+            self.woken,
+            self.wake,
+            *(job.connection for job in self.jobs),
+        ):
             connection.close()
         self.selector.close()
         os.close(self.workflow)
@@ -270,9 +301,15 @@ def serve_rules(workflow: int, rules: Mapping[str, tuple[int, list[str]]]) -> No
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
             try:
                 preload(workflow, modules)
-                serve(listener, workflow, [other for other, _ in rules.values() if other != listener])
+                serve(
+                    listener, workflow, [other for other, _ in rules.values() if other != listener]
+                )
             except Exception as error:
-                print(f"{name}: no warm starts: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                print(
+                    f"{name}: no warm starts: {type(error).__name__}: {error}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             os._exit(0)
         started += [pid] if name else []
     serve(rules[""][0], workflow, [listener for name, (listener, _) in rules.items() if name])
@@ -283,12 +320,19 @@ def serve_rules(workflow: int, rules: Mapping[str, tuple[int, list[str]]]) -> No
 
 def main() -> None:
     """server.py WORKFLOW FOLDER LIBRARIES RULES, the last two as JSON; the rule "" is all that have no server."""
-    workflow, folder, libraries, rules = int(sys.argv[1]), sys.argv[2], *map(json.loads, sys.argv[3:])
+    workflow, folder, libraries, rules = (
+        int(sys.argv[1]),
+        sys.argv[2],
+        *map(json.loads, sys.argv[3:]),
+    )
     try:
         preload(workflow, [*LIBRARIES, *libraries])
         serve_rules(workflow, rules)
     except Exception as error:
-        print(f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}", file=sys.stderr)
+        print(
+            f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}",
+            file=sys.stderr,
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

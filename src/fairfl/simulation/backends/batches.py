@@ -61,4 +61,7 @@ def windows(
     rows = [[one for one in epochs(client) if one is not None] for client in clients]
     flat = [one for own in rows for one in own]
     pieces = iter(sent(torch.cat(flat), gpu).split([len(one) for one in flat]) if flat else ())
-    return (batches(client, [next(pieces) for _ in own]) for client, own in zip(clients, rows, strict=True))
+    return (
+        batches(client, [next(pieces) for _ in own])
+        for client, own in zip(clients, rows, strict=True)
+    )

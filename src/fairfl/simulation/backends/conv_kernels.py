@@ -22,12 +22,18 @@ def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     """True for a chain Conv2d, ..., Linear of Conv2d, MaxPool2d, ReLU, Flatten and Linear in their plain forms."""
     if not isinstance(model, nn.Sequential) or len(model) < 2:
         return False
-    return type(model[0]) is nn.Conv2d and type(model[-1]) is nn.Linear and all(_plain(layer) for layer in model)
+    return (
+        type(model[0]) is nn.Conv2d
+        and type(model[-1]) is nn.Linear
+        and all(_plain(layer) for layer in model)
+    )
 
 
 def _plain(layer: nn.Module) -> bool:
     if type(layer) is nn.Conv2d:
-        simple = layer.padding_mode == "zeros" and isinstance(layer.padding, tuple) and layer.groups == 1
+        simple = (
+            layer.padding_mode == "zeros" and isinstance(layer.padding, tuple) and layer.groups == 1
+        )
         return simple and layer.bias is not None
     if type(layer) is nn.MaxPool2d:
         return not layer.ceil_mode and not layer.return_indices
@@ -68,7 +74,9 @@ class Conv2d:
 class MaxPool2d:
     def __init__(self, layer: nn.MaxPool2d) -> None:
         values = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
-        self.geometry = [[value, value] if isinstance(value, int) else list(value) for value in values]
+        self.geometry = [
+            [value, value] if isinstance(value, int) else list(value) for value in values
+        ]
 
     def forward(self, value: Tensor) -> Tensor:
         self.value = value
@@ -76,7 +84,9 @@ class MaxPool2d:
         return out
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor:
-        return aten.max_pool2d_with_indices_backward(gradient, self.value, *self.geometry, False, self.indices)
+        return aten.max_pool2d_with_indices_backward(
+            gradient, self.value, *self.geometry, False, self.indices
+        )
 
 
 class ReLU:
@@ -137,10 +147,17 @@ class ManualStep:
         nn.ReLU: lambda layer: ReLU(), nn.Flatten: lambda layer: Flatten(),
     }  # fmt: skip
 
-    def __init__(self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor] | None = None) -> None:
+    def __init__(
+        self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor] | None = None
+    ) -> None:
         self.loss = loss
-        into = iter([parameter.data for parameter in model.parameters()] if moved is None else moved)
-        layers = [self.KINDS[type(layer)](layer, *(next(into) for _ in layer.parameters())) for layer in model]
+        into = iter(
+            [parameter.data for parameter in model.parameters()] if moved is None else moved
+        )
+        layers = [
+            self.KINDS[type(layer)](layer, *(next(into) for _ in layer.parameters()))
+            for layer in model
+        ]
         *self.layers, self.last = layers
 
     def __call__(

@@ -37,11 +37,19 @@ def kind() -> str:
     """Vendor and widest vector instructions that torch uses: "AuthenticAMD AVX512"."""
     info = Path("/proc/cpuinfo")
     vendor = re.search(r"^vendor_id\s*:\s*(\S+)", info.read_text(), re.M) if info.exists() else None
-    return f"{vendor[1] if vendor else platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    return (
+        f"{vendor[1] if vendor else platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    )
 
 
 @cache
 def tuning() -> Tuning:
     """What was measured on this kind of CPU; the defaults where nothing was."""
     measured = json.loads(FILE.read_bytes()).get(kind(), {})
-    return Tuning(**{field.name: float(measured[field.name]) for field in fields(Tuning) if field.name in measured})
+    return Tuning(
+        **{
+            field.name: float(measured[field.name])
+            for field in fields(Tuning)
+            if field.name in measured
+        }
+    )

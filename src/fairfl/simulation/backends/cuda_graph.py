@@ -51,7 +51,11 @@ def _shared(device: torch.device) -> tuple[Any, Any, Any]:
 
     torch gives up a pool with its last graph, and fails if it is used again while a tensor in it is still there.
     """
-    stream, pool, keeper = torch.cuda.Stream(device), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    stream, pool, keeper = (
+        torch.cuda.Stream(device),
+        torch.cuda.graph_pool_handle(),
+        torch.cuda.CUDAGraph(),
+    )
     with torch.cuda.graph(keeper, pool=pool, stream=stream):
         torch.zeros((), device=stream.device)
     return stream, pool, keeper
@@ -128,7 +132,9 @@ class CudaGraph:
             self.graph, self.inputs = graph, inputs
             self.bytes = grown + sum(input.nbytes for input in inputs if input is not None)
         finally:
-            torch.cuda.set_stream(current)  # torch leaves the capture's stream in place if ending the capture fails
+            torch.cuda.set_stream(
+                current
+            )  # torch leaves the capture's stream in place if ending the capture fails
             _forget_workspaces()
             current.wait_stream(stream)
             for generator, state in zip(generators, drawn, strict=True):
@@ -163,7 +169,9 @@ class _CaptureFailed(Exception):
     """The message is the reason in one line."""
 
     def __init__(self, error: RuntimeError) -> None:
-        cause = error.__context__ or error  # what made the capture fail, not that ending it fails then
+        cause = (
+            error.__context__ or error
+        )  # what made the capture fail, not that ending it fails then
         super().__init__(next(iter(str(cause).splitlines()), "") or type(cause).__name__)
 
 
@@ -171,7 +179,10 @@ def _give_up(failed: _CaptureFailed) -> None:
     """No more captures in this process."""
     global _failure
     _failure = str(failed)
-    print(f"no CUDA graphs from here on, a capture failed ({failed}); the same steps kernel by kernel", flush=True)
+    print(
+        f"no CUDA graphs from here on, a capture failed ({failed}); the same steps kernel by kernel",
+        flush=True,
+    )
 
 
 def _mend(device: torch.device, pool: Any, generators: Sequence[torch.Generator]) -> None:
@@ -214,7 +225,9 @@ class Recent(Generic[Kept]):
         if key in self.kept:
             self.kept[key] = self.kept.pop(key)  # the newest
             return self.kept[key]
-        while self.kept and (len(self.kept) >= self.most or sum(one.bytes for one in self.kept.values()) > self.bytes):
+        while self.kept and (
+            len(self.kept) >= self.most or sum(one.bytes for one in self.kept.values()) > self.bytes
+        ):
             del self.kept[next(iter(self.kept))]
         self.kept[key] = make()
         return self.kept[key]

@@ -37,12 +37,16 @@ def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     return (
         kinds[:2] == [nn.Flatten, nn.Linear]
         and kinds[-1] is nn.Linear
-        and all(before is nn.Linear for before, kind in itertools.pairwise(kinds) if kind is nn.ReLU)
+        and all(
+            before is nn.Linear for before, kind in itertools.pairwise(kinds) if kind is nn.ReLU
+        )
         and all(kind in (nn.Linear, nn.ReLU, nn.Dropout) for kind in kinds[1:])
     )
 
 
-def buffers(like: Tensor, models: tuple[int, ...], units: int, outputs: bool = False) -> Callable[[int], Tensor]:
+def buffers(
+    like: Tensor, models: tuple[int, ...], units: int, outputs: bool = False
+) -> Callable[[int], Tensor]:
     """By size n of the batch a tensor [*m, n, units], or [*m, units, n] for outputs; allocated once."""
     return cache(lambda n: like.new_empty(*models, *((units, n) if outputs else (n, units))))
 
@@ -72,7 +76,9 @@ def linear_outputs(value: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
     multiply_adds = len(value) * weight.numel()
     if len(weight) == 1 or not CLASSES_FIRST <= multiply_adds < onednn_from(weight):
         return affine(value, weight, bias)
-    by_class = weight @ value.mT if bias is None else torch.addmm(bias.unsqueeze(1), weight, value.mT)
+    by_class = (
+        weight @ value.mT if bias is None else torch.addmm(bias.unsqueeze(1), weight, value.mT)
+    )
     return by_class.mT
 
 
@@ -114,13 +120,22 @@ class Linear:
         self.last, self.rectified = last, rectified
         self.product: Callable[..., Tensor] = torch.bmm if models else torch.mm
         self.add_product: Callable[..., Tensor] = torch.baddbmm if models else torch.addmm
-        self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
+        self.low = (
+            None
+            if product == like.dtype
+            else torch.empty(weights, dtype=product, device=like.device)
+        )
         low = like.to(product)
-        self.outputs, self.below = buffers(low, models, outputs, outputs=last), buffers(low, models, inputs)
+        self.outputs, self.below = (
+            buffers(low, models, outputs, outputs=last),
+            buffers(low, models, inputs),
+        )
         # What a model alone may use instead of torch's BLAS, from so many samples.
         self.onednn_from = math.inf if models else onednn_from(low) / (inputs * outputs)
         self.sum = like.new_empty(biases)
-        self.columns: Tensor | None = None  # the samples that come next as columns [in, n] too, if they are stored so
+        self.columns: Tensor | None = (
+            None  # the samples that come next as columns [in, n] too, if they are stored so
+        )
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
         self.directions: list[Tensor] = []
@@ -143,7 +158,12 @@ class Linear:
             weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
         if n >= self.onednn_from and not self.last:
             self.out = _onednn(
-                value, weight, bias[0][0] if bias else None, "relu" if self.rectified else "none", [], ""
+                value,
+                weight,
+                bias[0][0] if bias else None,
+                "relu" if self.rectified else "none",
+                [],
+                "",
             )
         elif n >= self.onednn_from:
             self.out = _onednn(weight, value, None, "none", [], "")
@@ -232,7 +252,9 @@ class Dropout:
         masks = self.mask.view(-1, *value.shape[-2:])
         for mask, (generator, n) in zip(masks, self.draws, strict=True):
             if n:
-                drawn = torch.empty(n, value.shape[-1], dtype=value.dtype).bernoulli_(1 - self.p, generator=generator)
+                drawn = torch.empty(n, value.shape[-1], dtype=value.dtype).bernoulli_(
+                    1 - self.p, generator=generator
+                )
                 mask[:n] = drawn.div_(1 - self.p)
         return value.mul_(self.mask)
 
@@ -268,7 +290,11 @@ class ModelStack:
         self.layers: list[Any] = []
         for layer, above in zip(model, [*model[1:], None], strict=True):
             if isinstance(layer, nn.Linear):
-                last, bias, rectified = above is None, layer.bias is not None, isinstance(above, nn.ReLU)
+                last, bias, rectified = (
+                    above is None,
+                    layer.bias is not None,
+                    isinstance(above, nn.ReLU),
+                )
                 sizes = self.models, layer.in_features, layer.out_features
                 self.layers.append(Linear(*sizes, like, product, last, bias, rectified))
             elif isinstance(layer, nn.Dropout) and layer.p > 0:
@@ -280,7 +306,9 @@ class ModelStack:
         numbers = sum(shape[-2] * shape[-1] for dense in self.dense for shape in dense.shapes)
         self.rows = like.new_empty(models, numbers) if in_rows else like.new_empty(0)
         for place, dense in enumerate(self.dense):
-            dense.parameters = [] if borrowed else self._places(self.rows)[place] if in_rows else dense.allocate()
+            dense.parameters = (
+                [] if borrowed else self._places(self.rows)[place] if in_rows else dense.allocate()
+            )
             dense.z = dense.allocate() if momentum else []
         self.parameters = [parameter for dense in self.dense for parameter in dense.parameters]
         self.z = [z for dense in self.dense for z in dense.z]
@@ -295,11 +323,16 @@ class ModelStack:
         rows = (-1,) if self.models else ()
         sizes = [shape[-2] * shape[-1] for layer in self.dense for shape in layer.shapes]
         pieces = iter(flat.split(sizes, dim=1))
-        return [[next(pieces).view(*rows, *shape[-2:]) for shape in layer.shapes] for layer in self.dense]
+        return [
+            [next(pieces).view(*rows, *shape[-2:]) for shape in layer.shapes]
+            for layer in self.dense
+        ]
 
     def borrow(self, flat: Tensor, out: Tensor) -> None:
         """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
-        for layer, parameters, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
+        for layer, parameters, into in zip(
+            self.dense, self._places(flat), self._places(out), strict=True
+        ):
             layer.borrow(parameters, into)
 
     def load(self, flat: Tensor, anchors: Tensor | None, direction: Tensor | None) -> None:
@@ -316,7 +349,9 @@ class ModelStack:
             for layer, places in zip(self.dense, self._places(anchors), strict=True):
                 layer.anchors = _copied(places, layer.anchors)
         if direction is not None:
-            for layer, places in zip(self.dense, self._places(torch.atleast_2d(direction)), strict=True):
+            for layer, places in zip(
+                self.dense, self._places(torch.atleast_2d(direction)), strict=True
+            ):
                 layer.directions = _copied(places, layer.directions)
 
     def release(self) -> None:
@@ -381,4 +416,6 @@ def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:
     """
     total = (weights.double() @ losses.double().unsqueeze(-1)).flatten()
     factors = slope(total / weights.sum((-2, -1), dtype=torch.float64).flatten())
-    return torch.where(weights == 0, 0, weights * factors.to(weights.dtype).view(*weights.shape[:-2], 1, 1))
+    return torch.where(
+        weights == 0, 0, weights * factors.to(weights.dtype).view(*weights.shape[:-2], 1, 1)
+    )

@@ -9,7 +9,18 @@ from functools import cache
 
 KEPT = 2**30  # bytes that the next batch may use again; to fault them in anew takes about 0.2 s
 
-FIELDS = "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"
+FIELDS = (
+    "arena",
+    "ordblks",
+    "smblks",
+    "hblks",
+    "hblkhd",
+    "usmblks",
+    "fsmblks",
+    "uordblks",
+    "fordblks",
+    "keepcost",
+)
 
 
 class _Counts(ctypes.Structure):

@@ -34,7 +34,12 @@ class LocalTraining:
 
     def of_plan(self, plan: Plan, phase: int) -> "LocalTraining":
         """This training with what the plan for an exchange changes of it."""
-        if plan.epochs is None and not plan.full_batch and plan.single_step == self.single and phase == self.phase:
+        if (
+            plan.epochs is None
+            and not plan.full_batch
+            and plan.single_step == self.single
+            and phase == self.phase
+        ):
             return self
         return replace(
             self,
@@ -110,7 +115,9 @@ class Work:
             frozen=plan.frozen,
             mix=plan.mix or 0.0,
         )
-        if (direction := plan.direction) is not None and (along := 1.0 if plan.mix is None else plan.mix):
+        if (direction := plan.direction) is not None and (
+            along := 1.0 if plan.mix is None else plan.mix
+        ):
             if direction.dim() > 1:
                 direction = direction.expand(*start.shape[:-1], -1).reshape(len(work.start), -1)
             work = replace(work, along=along, direction=direction)
@@ -140,7 +147,9 @@ class Work:
             rate=self.rate[chosen],
             prox=None if self.prox is None else self.prox[chosen],
             anchor=None if self.anchor is None else models(self.anchor),
-            direction=self.direction if self.direction is None or self.direction.dim() == 1 else models(self.direction),
+            direction=self.direction
+            if self.direction is None or self.direction.dim() == 1
+            else models(self.direction),
             places=tuple(self.places[place] for place in places) if self.places else (),
         )
 
@@ -153,7 +162,9 @@ class Work:
         def checked(Y: Tensor) -> Tensor:
             found = force(Y, places)
             if found.shape != Y.shape:
-                raise ValueError(f"a force returned {list(found.shape)} for models {list(Y.shape)}; give one row each")
+                raise ValueError(
+                    f"a force returned {list(found.shape)} for models {list(Y.shape)}; give one row each"
+                )
             return found.contiguous()
 
         return checked

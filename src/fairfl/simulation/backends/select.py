@@ -38,7 +38,9 @@ def make_backend(
 
     def built(*purpose: str | int) -> torch.nn.Module:
         seed = seed_of(spec.seed, *purpose)
-        model = flat_parameters.initial(lambda: models.build(spec.model.model_dump(), clients.shape, outputs), seed)
+        model = flat_parameters.initial(
+            lambda: models.build(spec.model.model_dump(), clients.shape, outputs), seed
+        )
         return model.to(device=device, dtype=clients.dtype)
 
     model = built("init")
@@ -46,7 +48,9 @@ def make_backend(
     clients.check(model, spec.loss)
     x = flat_parameters.flatten(model)
     if count is not None:
-        x = torch.stack([x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))])
+        x = torch.stack(
+            [x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))]
+        )
     loss, product = LOSSES[spec.loss], torch.bfloat16 if spec.precision == "bf16" else None
     special = special or ("" if spec.optimizer == "sgd" else f"optimizer {spec.optimizer}")
     special = special or ("weight decay" if spec.weight_decay else "")

@@ -13,7 +13,13 @@ from torch import Tensor, nn
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends import batches, conv_kernels, heap
 from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
-from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, mean_loss_derivative
+from fairfl.simulation.backends.interface import (
+    LocalTraining,
+    Trained,
+    Work,
+    dropout_seed,
+    mean_loss_derivative,
+)
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
 from fairfl.simulation.flat_parameters import align_statistics, bind, count, flatten
@@ -69,7 +75,9 @@ class Sequential:
 
     gradients = True
 
-    def __init__(self, model: nn.Module, loss: Loss, part: Part, product: torch.dtype | None = None) -> None:
+    def __init__(
+        self, model: nn.Module, loss: Loss, part: Part, product: torch.dtype | None = None
+    ) -> None:
         self.model, self.loss = model, loss
         self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
         self.inputs = channels_last(part.inputs)
@@ -79,18 +87,26 @@ class Sequential:
         self.y = self.flat[: count(model)]  # without running statistics
         self.anchor = self._buffer()
         self.normalised = self.y.numel() < self.flat.numel()
-        self.frozen = self.frozen_size = 0  # parameter tensors, and numbers in them, that steps do not change
+        self.frozen = self.frozen_size = (
+            0  # parameter tensors, and numbers in them, that steps do not change
+        )
         self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
-        self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)  # loss of the newest batch, summed
+        self.total = torch.zeros(
+            (), dtype=torch.float64, device=self.flat.device
+        )  # loss of the newest batch, summed
         self.manual_step = self._by_hand(self.parameters)
         self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
         if self.manual_step:
             classes = len(self.manual_step.last.bias)
-            self.targets = self.manual_step.loss.targets(self.labels, classes, self.flat.dtype).T.contiguous()
+            self.targets = self.manual_step.loss.targets(
+                self.labels, classes, self.flat.dtype
+            ).T.contiguous()
         # Of the step, in tensors that stay: its weight, how many samples are real, the shares of the proximal term and
         # of the average, AdamW's factors. Filling one does not wait for a GPU, as copying a new one there would.
-        self.weight, self.real, self.pull, self.averaging = (self.flat.new_zeros(()) for _ in range(4))
+        self.weight, self.real, self.pull, self.averaging = (
+            self.flat.new_zeros(()) for _ in range(4)
+        )
         self.adam = tuple(self.flat.new_zeros(()) for _ in range(3))
         self.filled: dict[Tensor, float] = {}
         self.on_gpu = self.flat.device.type == "cuda"
@@ -108,11 +124,18 @@ class Sequential:
         """The model's step by hand, which changes `moved`, if there is one."""
         if self.product != self.flat.dtype or not isinstance(self.loss, ClosedForm):
             return None
-        return conv_kernels.ManualStep(self.model, self.loss, moved) if conv_kernels.supports(self.model) else None
+        return (
+            conv_kernels.ManualStep(self.model, self.loss, moved)
+            if conv_kernels.supports(self.model)
+            else None
+        )
 
     def _buffer(self) -> Buffer:
         flat = torch.zeros_like(self.y)
-        return Buffer(flat, [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters])
+        return Buffer(
+            flat,
+            [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters],
+        )
 
     # -- with momentum only: z of Work -----------------------------------------------------------
     @cached_property
@@ -153,10 +176,16 @@ class Sequential:
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
         self._hold(work, local)
-        for_sgd = {"momentum": work.momentum, "a force": work.force, "private gradients": local.privacy}
+        for_sgd = {
+            "momentum": work.momentum,
+            "a force": work.force,
+            "private gradients": local.privacy,
+        }
         for what, wanted in for_sgd.items():
             if wanted and local.optimizer != "sgd":
-                raise ValueError(f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have")
+                raise ValueError(
+                    f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have"
+                )
         self.model.train()
         pads = self._pads(local)
         gpu = self.flat.device if self.on_gpu else None
@@ -168,10 +197,14 @@ class Sequential:
                 if self.stochastic:
                     self._seed(dropout_seed(local, round, client))
                 if local.objective or local.privacy:
-                    nth = work.clients[:place].count(client)  # of several models that a client trains
+                    nth = work.clients[:place].count(
+                        client
+                    )  # of several models that a client trains
                     path = (local.seed, "modifiers", round, client, local.phase, nth)
                     self.draws = generator(*path)
-                    self.noise = self.noise.manual_seed(seed_of(*path)) if self.on_gpu else self.draws
+                    self.noise = (
+                        self.noise.manual_seed(seed_of(*path)) if self.on_gpu else self.draws
+                    )
                     self.round = round
                 measured.append(self._train(work, place, local, next(windows), pads, losses))
                 if self.statistics:
@@ -194,7 +227,9 @@ class Sequential:
             if held[:3] == known[:3] and same_function(work.slope, known[3]):
                 self.variant = place
                 return
-        if len(self.variants) == KEPT_VARIANTS:  # an algorithm that makes functions anew in every round
+        if (
+            len(self.variants) == KEPT_VARIANTS
+        ):  # an algorithm that makes functions anew in every round
             self.variants.clear()
             self.steps.clear()
         self.variant = len(self.variants)
@@ -210,7 +245,13 @@ class Sequential:
         return batches.ragged(self.sizes, local)
 
     def _train(
-        self, work: Work, place: int, local: LocalTraining, windows: Iterator[batches.Window], pads: bool, losses: bool
+        self,
+        work: Work,
+        place: int,
+        local: LocalTraining,
+        windows: Iterator[batches.Window],
+        pads: bool,
+        losses: bool,
     ) -> Tensor:
         """Leaves the trained model in `flat`; mean loss of the first batch before its step, if it is asked for."""
         client, rate = work.clients[place], float(work.rate[place])
@@ -246,7 +287,9 @@ class Sequential:
             if adamw:
                 # Step size with the correction of the first moment, that of the second, what is left of y.
                 corrections = rate / (1 - BETAS[0] ** steps), (1 - BETAS[1] ** steps) ** -0.5
-                for tensor, value in zip(self.adam, (*corrections, 1 - rate * local.weight_decay), strict=True):
+                for tensor, value in zip(
+                    self.adam, (*corrections, 1 - rate * local.weight_decay), strict=True
+                ):
                     self._fill(tensor, value)
             self._fill(self.weight, scale * (1 - work.mix) / n)
             measured = losses and first is None
@@ -262,7 +305,9 @@ class Sequential:
                 self._fill(self.real, n)
                 size = batches.padded(n, local.batch_size)
                 window = torch.cat([window, window[-1:].expand(size - n)])
-            self._step_on(size, StepKind(short, proximal, averages, measured, adamw, direction is not None))(window)
+            self._step_on(
+                size, StepKind(short, proximal, averages, measured, adamw, direction is not None)
+            )(window)
             if away is not None and not averages:
                 self.y.sub_(away)
             if measured:
@@ -300,7 +345,11 @@ def _step(backend: Sequential, kind: StepKind, window: batches.Window) -> None:
     `backend.weight` is (1 - mix) rate / batch size, `backend.pull` is rate x prox. With momentum they are those of z.
     With AdamW they are (1 - mix) / batch size and prox, and `backend.adam` are the factors of the step.
     """
-    inputs, labels, targets = backend.inputs[window], backend.labels[window], backend.targets[window]
+    inputs, labels, targets = (
+        backend.inputs[window],
+        backend.labels[window],
+        backend.targets[window],
+    )
     manual_step = backend.manual_step_of_z if kind.averages else backend.manual_step
     special = backend.frozen or backend.objective or backend.privacy or kind.proximal or kind.adamw
     weight, real = backend.weight, None
@@ -342,8 +391,12 @@ def _gradients(
     backend.total.zero_()
     if privacy is not None and privacy.per_sample:
         if backend.slope is not None:
-            raise ValueError("gradients clipped sample by sample are of the plain loss, the algorithm asks for a slope")
-        gradients = privacy.gradients(backend.model, backend.loss.value, inputs, labels)[backend.frozen :]
+            raise ValueError(
+                "gradients clipped sample by sample are of the plain loss, the algorithm asks for a slope"
+            )
+        gradients = privacy.gradients(backend.model, backend.loss.value, inputs, labels)[
+            backend.frozen :
+        ]
     else:
         counted = [None] * -(-n // size) if real is None else real.split(size)
         for x, y, counts in zip(inputs.split(size), labels.split(size), counted, strict=True):
@@ -352,8 +405,12 @@ def _gradients(
                     losses = backend.loss.value(backend.outputs(x), y)
                     loss = (losses if counts is None else losses * counts).sum()
                 else:
-                    loss = objective.losses(backend.outputs, x, y, backend.round, backend.draws).mean() * len(y)
-                scaled = loss * factor  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
+                    loss = objective.losses(
+                        backend.outputs, x, y, backend.round, backend.draws
+                    ).mean() * len(y)
+                scaled = (
+                    loss * factor
+                )  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
             backend.total += loss.detach()
             new = list(torch.autograd.grad(scaled, free))
             if gradients:
@@ -364,7 +421,9 @@ def _gradients(
         torch._foreach_mul_(gradients, weight * n)
     if backend.slope is not None:
         count = n if real is None else real.sum(dtype=torch.float64)
-        torch._foreach_mul_(gradients, mean_loss_derivative(backend.slope, backend.total, count).to(weight.dtype))
+        torch._foreach_mul_(
+            gradients, mean_loss_derivative(backend.slope, backend.total, count).to(weight.dtype)
+        )
     return gradients
 
 

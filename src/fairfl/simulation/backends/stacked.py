@@ -32,7 +32,9 @@ class Stacked:
 
     gradients = False
 
-    def __init__(self, model: nn.Sequential, loss: ClosedForm, part: Part, product: torch.dtype | None = None) -> None:
+    def __init__(
+        self, model: nn.Sequential, loss: ClosedForm, part: Part, product: torch.dtype | None = None
+    ) -> None:
         self.model, self.loss, self.part = model.eval(), loss, part
         self.product = product or part.inputs.dtype
         self.kind = part.inputs.device.type
@@ -63,10 +65,16 @@ class Stacked:
         """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
         if not tensors:
             return 0
-        layers = [sum(1 for _ in layer.parameters()) for layer in self.model if isinstance(layer, nn.Linear)]
+        layers = [
+            sum(1 for _ in layer.parameters())
+            for layer in self.model
+            if isinstance(layer, nn.Linear)
+        ]
         whole = list(itertools.accumulate(layers, initial=0))
         if tensors not in whole[:-1]:
-            raise ValueError(f"frozen: {tensors} parameter tensors are no whole layers before the last ({whole[:-1]})")
+            raise ValueError(
+                f"frozen: {tensors} parameter tensors are no whole layers before the last ({whole[:-1]})"
+            )
         return whole.index(tensors)
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
@@ -97,7 +105,10 @@ class Stacked:
             yield 0, len(counts)
             return
         item = self.part.inputs.element_size()
-        sample, most = item * self.part.inputs[0].numel(), max(1, tuning().stack_bytes // (self.size * item))
+        sample, most = (
+            item * self.part.inputs[0].numel(),
+            max(1, tuning().stack_bytes // (self.size * item)),
+        )
         first = 0
         for place in range(1, len(counts) + 1):
             over = place == len(counts) or place - first == most
@@ -110,7 +121,9 @@ class Stacked:
                 yield first, place
                 first = place
 
-    def _block(self, counts: list[int], local: LocalTraining, work: Work, start_losses: bool) -> Block:
+    def _block(
+        self, counts: list[int], local: LocalTraining, work: Work, start_losses: bool
+    ) -> Block:
         width = max(1, counts[0])
         if self.kind != "cpu" and len(set(counts)) > 1:
             # A captured graph serves one width. Few widths mean few captures.
@@ -118,12 +131,16 @@ class Stacked:
             width = -(-width // unit) * unit
         batch = local.batch(width)
         proximal, single = work.prox is not None, local.steps(width) == 1
-        directions = 0 if work.direction is None else 1 if work.direction.dim() == 1 else len(counts)
+        directions = (
+            0 if work.direction is None else 1 if work.direction.dim() == 1 else len(counts)
+        )
         forced = work.force is not None
         sizes = [self.part.sizes[client] for client in work.clients]
         first_batch_only = local.single and any(local.batch(n) < n for n in sizes)
         frozen = self._frozen_layers(work.frozen)
-        borrowed = self.kind == "cpu" and single and not (proximal or directions or forced or frozen)
+        borrowed = (
+            self.kind == "cpu" and single and not (proximal or directions or forced or frozen)
+        )
         momentum = work.momentum != 0 and not single  # a single step does not know of momentum
         shape = Shape(
             len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, directions, forced,
@@ -133,7 +150,15 @@ class Stacked:
         def made() -> Block:
             like = self.part.inputs.new_empty(0)
             stack = ModelStack(
-                self.model, len(counts), self.loss, like, self.product, borrowed, momentum, frozen, in_rows=forced
+                self.model,
+                len(counts),
+                self.loss,
+                like,
+                self.product,
+                borrowed,
+                momentum,
+                frozen,
+                in_rows=forced,
             )
             return Block(shape, stack, self.part)
 

@@ -59,14 +59,18 @@ class Block:
         self.weights = like.new_empty(*models, 1, width)
         steps = -(-width // shape.batch)
         terms = shape.proximal, shape.momentum, shape.directions, shape.forced
-        self.terms = Terms(*(like.new_zeros(steps, *models, 1, 1) if there else None for there in terms))
+        self.terms = Terms(
+            *(like.new_zeros(steps, *models, 1, 1) if there else None for there in terms)
+        )
         self.losses = like.new_empty(*models, width) if shape.start_losses else None
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
             samples += shape.models * self.at_once * self.flat[0].nbytes
         self.own_bytes = samples + stack.bytes(shape.batch)
         self.counts: list[int] = []
-        self.loaded: list[int] | None = None  # the clients whose samples are here, if another epoch may use them again
+        self.loaded: list[int] | None = (
+            None  # the clients whose samples are here, if another epoch may use them again
+        )
         self.generators: list[torch.Generator] = []
         self.slope: Slope | None = None
         self.force: Callable[[Tensor], Tensor] | None = None
@@ -95,13 +99,19 @@ class Block:
         # The one step on borrowed models reads the models where they are, in another place each round, and a force
         # holds other tensors.
         fixed = not (self.stack.dropouts or self.shape.borrowed or self.shape.forced)
-        self.epochs.append((slope, CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)))
+        self.epochs.append(
+            (slope, CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed))
+        )
         return self.epochs[-1][1]
 
     def _epoch(self, in_place: Tensor | None) -> None:
         """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
         inputs = self.inputs if self.at_once == self.shape.width else None
-        inputs, targets, weights = inputs if in_place is None else in_place, self.targets, self.weights
+        inputs, targets, weights = (
+            inputs if in_place is None else in_place,
+            self.targets,
+            self.weights,
+        )
         batch = self.shape.batch
         windows = zip(
             self.rows.split(batch, 1) if inputs is None else inputs.split(batch, -2),
@@ -123,7 +133,9 @@ class Block:
                 self.force,
             )
 
-    def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
+    def train(
+        self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor
+    ) -> None:
         """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
         steps = self._epoch_of(work.slope)
         self._set_weights(work, counts)
@@ -160,11 +172,18 @@ class Block:
             self.portions = shares.nan_to_num(0).unsqueeze(1)
             self.shares = sent(shares, self.weights.device) if self.shape.start_losses else shares
             # A client whose epoch is over must stand still.
-            self.active = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
+            self.active = (
+                torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T
+            ).double()
         rate = work.rate / (1 - work.momentum) if self.shape.momentum else work.rate
-        send((self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights), self.weights)
+        send(
+            (self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights),
+            self.weights,
+        )
         prox = None if work.prox is None else rate * work.prox
-        for term, factor in zip(self.terms, (prox, 1 - work.momentum, work.along * rate, rate), strict=True):
+        for term, factor in zip(
+            self.terms, (prox, 1 - work.momentum, work.along * rate, rate), strict=True
+        ):
             if term is not None and factor is not None:
                 send((self.active * factor).view_as(term), term)
 
