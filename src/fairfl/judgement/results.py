@@ -133,7 +133,7 @@ class Results:
         return list(dict.fromkeys((row["setting"], row["partition"]) for row in said))
 
     def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
-        """Arithmetics of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
+        """Arithmetic of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
         used = {
             row["run"]: row.get("arithmetic", "")
             for _, row in self._tidy
