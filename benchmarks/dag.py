@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MANY = """
@@ -31,16 +32,9 @@ patches:
 
 
 def dry_run(scale: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--dry-run",
-        "--cores",
-        "2",
-        "--config",
-        f"scale={scale}",
-    ]
+    papers = ["papers=eagle"] if scale.startswith("many") else []
+    snakemake = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "2"]
+    return [*snakemake, "--config", f"scale={scale}", *papers]
 
 
 def cpu_seconds() -> float:
@@ -49,63 +43,38 @@ def cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def nothing_to_do(folder: Path, scale: str, repeat: int) -> dict[str, float]:
-    """Seconds to find out that nothing is to be done, with made-up results of all jobs; medians."""
-    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")])}
-    subprocess.run(
-        [sys.executable, "-m", "benchmarks.pretend", scale],
-        cwd=folder,
-        env=os.environ | paths,
-        check=True,
-    )
-    spent, cpu = [], []
+def planned(folder: Path, scale: str, repeat: int) -> tuple[str, dict[str, float]]:
+    """Text, and medians of seconds, of planning everything a few times at a scale; nothing is built."""
+    spent, cpu, text = [], [], ""
     for _ in range(repeat):
         begun, before = time.perf_counter(), cpu_seconds()
         done = subprocess.run(dry_run(scale), cwd=folder, capture_output=True, text=True)
         spent.append(time.perf_counter() - begun)
         cpu.append(cpu_seconds() - before)
-        assert "Nothing to be done" in done.stdout + done.stderr
-    medians = {
-        "nothing_to_do": statistics.median(spent),
-        "cpu_nothing_to_do": statistics.median(cpu),
-    }
-    return {name: round(value, 2) for name, value in medians.items()}
-
-
-def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | str]:
-    """Plan everything a few times at a scale; nothing is built.
-
-    `seconds_to_plan` ends when Snakemake prints the job counts: start, parsing, DAG. `seconds` is the whole dry-run,
-    which then prints every job.
-    """
-    command = dry_run(scale)
-    plan, whole, cpu, text = [], [], [], ""
-    for _ in range(repeat):
-        begun, before = time.perf_counter(), cpu_seconds()
-        with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
-            assert process.stdout is not None
-            lines = []
-            for line in process.stdout:
-                if line.startswith("Job stats") and len(plan) == len(whole):
-                    plan.append(time.perf_counter() - begun)
-                lines.append(line)
-        whole.append(time.perf_counter() - begun)
-        cpu.append(cpu_seconds() - before)
-        text = "".join(lines)
-        if process.returncode:
+        text = done.stdout + done.stderr
+        if done.returncode:
             raise SystemExit(text[-2000:])
-    counts = dict(re.findall(r"^(train|local_optimum|total) +(\d+)", text, re.M))
-    medians = {
-        "seconds_to_plan": statistics.median(plan), "seconds": statistics.median(whole),
-        "cpu_seconds": statistics.median(cpu),
-    }  # fmt: skip
-    return {
-        "scale": scale,
-        **{k: int(v) for k, v in counts.items()},
-        **{k: round(v, 2) for k, v in medians.items()},
-    }
+    medians = {"seconds": statistics.median(spent), "cpu_seconds": statistics.median(cpu)}
+    return text, {name: round(value, 2) for name, value in medians.items()}
+
+
+def from_nothing(folder: Path, scale: str, repeat: int) -> dict[str, Any]:
+    """How many jobs would run, and how long it takes to say so."""
+    text, medians = planned(folder, scale, repeat)
+    jobs = re.search(r"([\d,]+) jobs would run", text)
+    assert jobs, text[-2000:]
+    return {"scale": scale, "jobs": int(jobs[1].replace(",", ""))} | medians
+
+
+def nothing_to_do(folder: Path, scale: str, repeat: int) -> dict[str, float]:
+    """How long it takes to find out that nothing is to be done, with made-up results of all jobs."""
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")])}
+    papers = ["eagle"] if scale.startswith("many") else []
+    pretend = [sys.executable, "-m", "benchmarks.pretend", scale, *papers]
+    subprocess.run(pretend, cwd=folder, env=os.environ | paths, check=True)
+    text, medians = planned(folder, scale, repeat)
+    assert "Nothing to be done" in text, text[-2000:]
+    return {f"{name}_nothing_to_do": value for name, value in medians.items()}
 
 
 if __name__ == "__main__":
@@ -130,7 +99,7 @@ if __name__ == "__main__":
                 MANY % (seeds, seeds, ", ".join(map(str, range(seeds))))
             )
         for scale in (*args.scales, *(f"many{seeds}" for seeds in args.seeds)):
-            found = planned(folder, scale, args.repeat)
+            found = from_nothing(folder, scale, args.repeat)
             if not args.plan_only:
                 found |= nothing_to_do(folder, scale, args.repeat)
             found["peak_mib"] = (

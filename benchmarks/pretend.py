@@ -33,6 +33,9 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
         )
 
 
-if __name__ == "__main__":  # python -m benchmarks.pretend SCALE, in a folder with a Snakefile
+if (
+    __name__ == "__main__"
+):  # python -m benchmarks.pretend SCALE [PAPER ...], in a folder with a Snakefile
     config = yaml.safe_load(Path("config.yaml").read_text()) | {"scale": sys.argv[1]}
+    config["papers"] = sys.argv[2:] or config["papers"]
     finish(snakemake.parsed(Path("."), config)["graph"])
