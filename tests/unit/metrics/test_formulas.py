@@ -45,6 +45,23 @@ def test_the_gap_of_two_clients_is_the_difference_of_their_losses():
 
 
 # -- Accuracies of the clients: worked numbers, tails, limits.
+TEN = np.array([80, 90, 60, 70, 100, 50, 85, 95, 75, 65]) / 100
+
+
+def test_worked_accuracies():
+    assert fairness.accuracy_mean(TEN) == pytest.approx(0.77)
+    assert accuracy_std(TEN) == pytest.approx(0.15198684)  # the sample standard deviation is 0.16020820
+    assert accuracy.accuracy_worst(TEN) == 0.5
+    assert accuracy.accuracy_var(TEN) == pytest.approx(0.0231)  # 231 squared percentage points
+    assert cv(TEN) == pytest.approx(0.197386, abs=1e-6)
+    assert angle_deg(TEN) == pytest.approx(11.165823, abs=1e-6)
+    assert kl_uniform(TEN) == pytest.approx(0.019972, abs=1e-6)
+    assert accuracy_lowest(TEN, 5) == accuracy_lowest(TEN, 10) == 0.5
+    assert accuracy_lowest(TEN, 20) == pytest.approx(0.55)
+    assert accuracy_highest(TEN, 10) == 1.0
+    assert accuracy_highest(TEN, 20) == pytest.approx(0.975)
+
+
 def test_fedfv_prints_the_standard_deviation_over_clients_under_var():
     # FedFV table 3, FedAvg: shirt, pullover and T-shirt 64.26, 87.03, 89.97, "Var." 11.50 (mean over five seeds).
     assert accuracy_std([64.26, 87.03, 89.97]) == pytest.approx(11.5, abs=0.02)
@@ -76,7 +93,15 @@ def test_equal_accuracies_are_even_and_zero_ones_have_no_measure():
 
 
 # -- A run beside a baseline: VRed table 1.
-A = np.array([55, 58, 72, 79]) / 100
+B, A = np.array([[50, 60, 70, 80], [55, 58, 72, 79]]) / 100
+
+
+def test_worked_gains_and_losses():
+    assert baseline.suffering(B).tolist() == [True, True, False, False]
+    assert baseline.improved_suffering(A, B) == 50
+    assert baseline.improved_suffering_gain(A, B) == pytest.approx(0.015)
+    assert baseline.degraded_well(A, B) == 50
+    assert baseline.degraded_well_gain(A, B) == pytest.approx(0.005)
 
 
 def test_a_client_at_the_mean_is_in_no_group():
