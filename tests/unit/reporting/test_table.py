@@ -110,7 +110,7 @@ def test_units_are_those_of_the_paper(spec):
         ("$5 and 7%", r"\$5 and 7\%"),
         ("two\n  lines", "two lines"),
         ("5 € ñ\u200b\u202eł", r"5 \texteuro{} ñł"),
-        ("漢字 ą", "漢字 ą"),
+        ("漢字 ą", r"{\ifdefined\Umathchar 漢字\else ??\fi} {\ifdefined\Umathchar ą\else ?\fi}"),
         (r"cost_\$, gain_\$: $5 and $6", r"cost\_\$, gain\_\$: \$5 and \$6"),
     ],
 )

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import latex_symbol, symbol
@@ -77,19 +77,55 @@ _TEXT |= {
     mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()
 }
 
+# Accents of OT1, and letters that are none of ASCII with an accent.
+_ACCENTS = set(
+    "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327\u0331"
+)
+_LETTERS = "ßæÆœŒøØłŁı"
+# A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
+_UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
+
 
 def latex(text: str) -> str:
     """Text in LaTeX; inline math between $...$ stays (fairfl.reporting.formulas says what that may be).
 
-    Other letters stand as they are; the page says which of them pdfLaTeX may not have.
+    Letters that pdfLaTeX does not have stand as they are for XeLaTeX and LuaLaTeX; pdfLaTeX prints
+    a ? for each.
     """
     return formulas.apply(
         unicodedata.normalize("NFC", " ".join(text.split())),
-        lambda part: "".join(_TEXT.get(c, c * c.isprintable()) for c in part.replace("->", "→")),
-        lambda part: "".join(
-            f"{_MATH[c]} " if c in _MATH else c for c in part.replace(r"\text{", r"\mbox{")
-        ).rstrip(),
+        lambda part: _written(part.replace("->", "→"), _latex_character),
+        lambda part: _written(part.replace(r"\text{", r"\mbox{"), _latex_math).rstrip(),
     )
+
+
+def _written(text: str, written: Callable[[str], str | None]) -> str:
+    """Each character as it is `written`; runs of None are for other engines than pdfLaTeX."""
+    parts = []
+    for foreign, run in groupby(text, lambda character: written(character) is None):
+        letters = "".join(run)
+        if foreign:
+            parts.append(_UNICODE % (letters, "?" * len(letters)))
+        else:
+            parts += [written(letter) or "" for letter in letters]
+    return "".join(parts)
+
+
+def _latex_math(character: str) -> str | None:
+    if character in _MATH:
+        return f"{_MATH[character]} "
+    return character if character.isascii() else None
+
+
+def _latex_character(character: str) -> str | None:
+    """A character of text in LaTeX, '' if it cannot be seen, None if pdfLaTeX does not have it."""
+    if character in _TEXT:
+        return _TEXT[character]
+    if unicodedata.category(character) in ("Cc", "Cf"):
+        return ""
+    base, *marks = list(unicodedata.normalize("NFD", character))
+    latin = ord(character) < 0x180 and base.isascii() and _ACCENTS.issuperset(marks)
+    return character if latin or character in _LETTERS else None
 
 
 def latex_row(row: Row) -> str:
@@ -171,10 +207,11 @@ def latex_page(
                 f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}"
             )
         text += [*_as_high_as_page(inner), "\\end{table}"]
-    if foreign := "".join(sorted(letter for letter in set("".join(text)) if letter > "ſ")):
+    if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
+        shown = "".join(sorted(foreign))
         text.insert(
             2,
-            f"% Needs XeLaTeX or LuaLaTeX and a font that has {foreign}; pdfLaTeX cannot set them.",
+            f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.",
         )
     return "\n".join(text) + "\n"
 
