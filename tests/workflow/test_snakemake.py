@@ -1,18 +1,21 @@
-"""What fairfl.workflow.snakemake decides, and parts of Snakemake whose change no run of a workflow would show."""
+"""Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
 
 import inspect
 import re
 from types import SimpleNamespace
 
 import pytest
-from snakemake import api, io
+from snakemake import api, io, iocontainers, workflow
+from snakemake.rules import Rule
 from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.settings.types import DeploymentMethod, DeploymentSettings, SchedulingSettings
+from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
 
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import snakemake
 from tests.workflow.graphs import graph_of
+
+DAG, Workflow = workflow.DAG, workflow.Workflow
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,32 @@ def test_a_plan_runs_nothing(graph, targets, dryrun):
         snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph)
 
 
+def test_workflow_prepare_dag_is_where_targets_and_forced_files_are_read():
+    source = inspect.getsource(Workflow._prepare_dag)
+    assert "self.dag_settings.forcerun" in source and "targetfiles" in source and "DAG(" in source
+    for method in (Workflow.execute, Workflow.printdag, Workflow.summary, Workflow.delete_output):
+        assert "_prepare_dag(" in inspect.getsource(method)
+
+
+def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
+    settings = DAGSettings()
+    settings.forcerun = frozenset({"x"})
+    assert settings.forcerun == {"x"}
+    for name in ("targets", "target_jobs", "forceall", "forcetargets", "until"):
+        assert not getattr(settings, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "cores", "local_exec", "touch",
+        "deployment_settings", "scheduling_settings", "dryrun",
+    ],
+)  # fmt: skip
+def test_workflow_has(name):
+    assert hasattr(Workflow, name) or f"self.{name}" in inspect.getsource(Workflow)
+
+
 def test_many_jobs_that_run_here_are_worth_a_server():
     def workflow(local_exec=True, deployed=(), jobs=100):
         settings = DeploymentSettings(deployment_method=set(deployed))
@@ -63,10 +92,18 @@ def test_many_jobs_that_run_here_are_worth_a_server():
         assert not snakemake.runs_here(workflow(**differs), at_least=4)
 
 
+def test_without_a_limit_on_submissions_no_timer_is_started():
+    source = inspect.getsource(JobScheduler)
+    assert "self.workflow.scheduling_settings.max_jobs_per_timespan" in source
+    assert "if self.job_rate_limiter is not None:" in source
+    settings = SchedulingSettings()
+    settings.max_jobs_per_timespan = None
+
+
 def test_slurms_queue_is_watched_through_the_executor():
     """Only that of Slurm's plugin; `tests/unit/workflow/test_queue.py` has what it says."""
     assert "self._executor = executor_plugin.executor(" in inspect.getsource(JobScheduler)
-    source = inspect.getsource(api.Workflow.execute)
+    source = inspect.getsource(Workflow.execute)
     assert source.index("self.scheduler = JobScheduler(") < source.index("self._onstart(")
     snakemake.watch_queue(SimpleNamespace(scheduler=SimpleNamespace(_executor=object())), print)
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
@@ -81,6 +118,29 @@ def test_slurms_queue_is_watched_through_the_executor():
 def test_cores_are_shared_on_this_machine_only():
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=True)) == 8
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=False)) is None
+
+
+@pytest.mark.parametrize("name", ["set_input", "input", "output", "log", "params", "name"])
+def test_rule_has(name):
+    assert hasattr(Rule, name)
+
+
+def test_rule_keeps_its_input_and_modifiers_where_they_are_replaced():
+    source = inspect.getsource(Rule)
+    assert "self._input = InputFiles()" in source and "self.input_modifier = " in source
+    assert (
+        "self.output_modifier = " in source
+        and "self.norun = " in source
+        and hasattr(iocontainers.Namedlist, "_allitems")
+    )
+
+
+def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
+    source = inspect.getsource(DAG.update_needrun)
+    assert "self.forcefiles.isdisjoint(job.output)" in source
+    assert "f.is_ancient and await f.exists()" in source  # what a job that need not run is told apart by
+    assert "needrun_jobs" in dir(DAG) and "self._len" in inspect.getsource(DAG.__len__)  # of these jobs
+    assert "self._len = len(self._finished | self._needrun)" in inspect.getsource(DAG)
 
 
 def test_snakemake_looks_only_at_jobs_that_run_and_at_what_they_read(graph):
@@ -119,14 +179,7 @@ def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
     assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
 
 
-def test_a_gpu_is_asked_for_where_there_is_none(monkeypatch):
-    graph = SimpleNamespace(workload=SimpleNamespace(config=SimpleNamespace(device="cuda")))
-    training, table = SimpleNamespace(rule="train"), SimpleNamespace(rule="table")
-    here, cluster = SimpleNamespace(local_exec=True), SimpleNamespace(local_exec=False)
-    monkeypatch.setattr(snakemake.gpu_slots, "visible", list)
-    with pytest.raises(FairflError, match="config.yaml: device: 'cuda': there is no GPU here"):
-        snakemake.check_device(here, graph, [training, table])
-    snakemake.check_device(cluster, graph, [training])
-    snakemake.check_device(here, graph, [table])
-    monkeypatch.setattr(snakemake.gpu_slots, "visible", lambda: ["0"])
-    snakemake.check_device(here, graph, [training])
+def test_the_api_parses_without_planning(root):
+    assert "globals" in inspect.getsource(snakemake.parsed)
+    source = inspect.getsource(api.WorkflowApi)
+    assert "def _workflow(self):" in source and "workflow.include(" in source

@@ -16,6 +16,11 @@ def run(name="fedeba_plus", count=1, **given):
     return on_quadratics(name, **given).rounds(count)
 
 
+def test_a_plain_pass_with_alpha_1_is_fedavg():
+    """D_a is the mean of whole passes; nobody trains a second time."""
+    close(run(**ALIKE | PASSES | {"alpha": 1.0, "theta": 90.0}).x, run("fedavg", weighting="uniform").x, 1e-12)
+
+
 @pytest.mark.parametrize(
     ("keys", "direction"),
     [
@@ -42,6 +47,13 @@ def test_sizes_are_the_prior_of_every_mean():
     late = run("prac_fedeba_plus", 2, **FAIR | sized | {"theta": 90.0})
     close(late.result.extra, 0.5 * prior @ late.reports.delta / 2, 1e-12)
     close(late.result.weights, 0.5 * (prior.log() + late.reports.loss_after / 2).softmax(0), 1e-12)
+
+
+def test_rounds_of_gradient_alignment_are_counted():
+    """Two clients at equal distance from x have equal losses: no gradient alignment from then on."""
+    both = run(count=30, theta=15.0, tau=2.0)
+    assert 1 < both.state["aligned"] < 30 and both.plan.direction is None
+    assert both.state["aligned"].dtype == torch.float64
 
 
 @pytest.mark.parametrize("name", ["fedeba_plus", "prac_fedeba_plus"])
@@ -76,6 +88,19 @@ def test_the_angle_of_prac_may_be_that_of_the_last_round(theta, angle_from, alig
     two = run("prac_fedeba_plus", 2, **FAIR | {"theta": theta, "angle_from": angle_from})
     assert (two.plan.direction is not None) is (two.result.extra is None) is aligns
     assert two.state["aligned"] == aligns
+
+
+def test_prac_with_one_step_is_fedeba_plus_a_round_later():
+    """The direction of each round is the fair gradient at the x before, mixed with the direction of then."""
+    given = {"alpha": 0.4, "weight_loss": "before"}
+    prac, exact = (on_quadratics(name, steps=1, **given) for name in ("prac_fedeba_plus", "fedeba_plus"))
+    mixed = None
+    for _ in range(4):
+        exact.x = prac.x
+        fair = exact.rounds().plan.direction
+        mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
+        close(prac.rounds().state["g_b"], mixed, 1e-10)
+    assert prac.state["aligned"] == 3
 
 
 def test_momentum_counts_rounds_and_not_exchanges():

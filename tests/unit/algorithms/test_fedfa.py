@@ -40,6 +40,10 @@ def test_second_round_of_the_example():
     close(x, [0.712145, 0.769122], 2e-6)
 
 
+def test_absent_clients_are_not_counted():
+    close(rounds(ids=(0, 2), steps=3)[2]["rounds"], [3.0, 0.0, 3.0])
+
+
 def test_uniform_weights_as_the_released_code_without_options():
     x, w, state = rounds(0, 5, 9, weighting="uniform")
     mean = TRAINED.mean(0)

@@ -1,5 +1,6 @@
 """FedFV: the hand-computed examples, random order, the memory of former rounds; more of it in tests/oracle."""
 
+import pytest
 import torch
 
 from fairfl.algorithms import fedfv
@@ -21,6 +22,26 @@ def run(*reports, clients_per_round=3, parameters=2, **hyperparameters):
     for shown in reports:
         result, state = algorithm.aggregate(state, shown)
     return result.weights @ shown.delta.double() + (0 if result.extra is None else result.extra), result
+
+
+@pytest.mark.parametrize(
+    ("alpha", "tau", "order", "expected"),
+    [
+        (0.0, 0, "loss", [0.578481, -0.162698]),
+        (1 / 3, 0, "loss", [0.455266, -0.392229]),
+        (2 / 3, 0, "loss", [0.490059, -0.347784]),
+        (1.0, 0, "loss", [0.500000, -0.333333]),
+        (0.0, 1, "loss", [0.268742, 0.537484]),
+        (0.0, 2, "loss", [-0.268742, -0.537484]),
+        (0.0, 0, "reverse", [0.576507, 0.169561]),
+    ],
+)
+def test_example(alpha, tau, order, expected):
+    """Client 4 took part two rounds ago, clients 3 and 5 one round ago."""
+    past = [report(vector([-2.0, -1.0]), ids=(4,)), report(vector([-1.0, 0.5], [0.5, -3.0]), ids=(3, 5), t=1)]
+    found, result = run(*past, report(G, F, t=2), alpha=alpha, tau=tau, order=order)
+    close(found, expected)
+    assert (result.extra is None) == (tau == 0)
 
 
 def test_opposite_updates_give_no_step_despite_rounding():

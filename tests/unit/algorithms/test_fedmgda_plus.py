@@ -1,6 +1,7 @@
 """FedMGDA+ and its solver: the hand-computed examples, optimality; more of it in tests/oracle."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,21 @@ LENGTHS = G.norm(dim=1)
 def weights(updates=G, samples=SAMPLES, eta=1.0, **hyperparameters):
     config = fedmgda_plus.Config(eta_global=eta, **hyperparameters)
     return fedmgda_plus.FedMGDAPlus(config).aggregate({}, told(updates, samples=samples))[0].weights
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "lam", "d"),
+    [
+        (0.0, [0.5, 0.3, 0.2], [0.365836, 0.068328]),
+        (0.05, [0.450000, 0.328115, 0.221885], [0.303262, 0.071591]),
+        (0.1, [0.400000, 0.347214, 0.252786], [0.244721, 0.057771]),
+        (0.5, [0.190983, 0.427051, 0.381966], [0.0, 0.0]),
+    ],
+)
+def test_example(epsilon, lam, d):
+    w = weights(epsilon=epsilon)
+    close(w * LENGTHS, lam)
+    close(w @ G, d)
 
 
 def test_a_decaying_step_is_one_at_first_and_falls_with_the_local_rate():
@@ -77,3 +93,10 @@ def test_the_solution_is_feasible_and_optimal(given_problem):
     may_grow, may_shrink = lam < upper - 1e-6, lam > lower + 1e-6
     if may_grow.any() and may_shrink.any():
         assert slope[may_grow].min() >= slope[may_shrink].max() - 1e-6
+
+
+def test_the_gap_is_the_best_first_order_gain():
+    Q = torch.diag(torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64))
+    lam = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    # Slopes 0.5, 0.15, 0; the best point of the box is (0.3, 0.3, 0.4): 2 (0.5 - 0.3) 0.5.
+    assert frank_wolfe_gap(lam, Q, lam - 0.2, lam + 0.2) == pytest.approx(0.2)

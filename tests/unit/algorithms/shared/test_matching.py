@@ -12,6 +12,11 @@ from numpy.testing import assert_allclose
 from fairfl.algorithms.shared import matching
 from fairfl.algorithms.shared.matching import Neurons, Prior
 
+# Two clients, one input, one output: rows [incoming weight, bias, outgoing weight], shares 0.3 and 0.7 of the class.
+CLIENT_0 = np.array([[1.0, 0.1, 2.0], [-1.0, 0.0, 1.0]])
+CLIENT_1 = np.array([[-0.9, 0.1, 1.2], [0.9, 0.2, 1.8]])
+PRECISIONS = np.array([[1.0, 1.0, 0.3], [1.0, 1.0, 0.7]])
+
 
 def prior(size=3, gamma=1.0, variance=1.0, width=700, bias=1):
     mean = np.zeros(size)
@@ -25,6 +30,11 @@ def draw(seed=0):
 
 def ones(rows):
     return [np.ones(own.shape[1]) for own in rows]
+
+
+def matched(rows, sweeps=5, precisions=None, seed=0, **of_prior):
+    precisions = ones(rows) if precisions is None else precisions
+    return matching.match(rows, precisions, prior(rows[0].shape[1], **of_prior), sweeps, draw(seed))
 
 
 def gain_by_a_loop(w, s, neurons, i, J, given_prior):
@@ -43,6 +53,39 @@ def gain_by_a_loop(w, s, neurons, i, J, given_prior):
 
 
 # -- the specification's example -----------------------------------------------------------------------------
+OF_PFNM = [[0.273210, 1.292236, -0.556236, -1.942530], [2.189544, 0.675903, -0.012412, -1.398706]]
+OF_FEDMA = [[-0.486667, 0.711667, 2.920526, 1.534232], [0.736667, -0.471667, 2.945526, 1.559232]]
+
+
+@pytest.mark.parametrize(
+    ("D", "precisions", "gamma", "expected"), [(3, PRECISIONS, 1.0, OF_PFNM), (2, np.ones((2, 2)), 7.0, OF_FEDMA)]
+)
+def test_example_scores(D, precisions, gamma, expected):
+    rows, own = (CLIENT_0[:, :D], CLIENT_1[:, :D]), prior(D, gamma)
+    neurons = matching.totals(rows, precisions, {0: np.arange(2)}, own)
+    old = matching.score(rows[1], precisions[1], neurons)  # log(c / (J - c)) = log(1 / 1)
+    new = matching.score(rows[1], precisions[1], matching.empty(1, own)) + 2 * math.log(gamma / 2)
+    assert_allclose(np.hstack([old, new, new - 2 * math.log(2)]), expected, atol=1e-6)
+
+
+def test_example_of_pfnm():
+    assignments, neurons = matching.match([CLIENT_0, CLIENT_1], PRECISIONS, prior(), 0, draw())
+    assert [own.tolist() for own in assignments] == [[0, 1], [1, 0]]
+    expected = [[0.633333, 0.133333, 0.930000], [-0.633333, 0.066667, 0.570000]]
+    assert_allclose(neurons, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "positions", "expected"),
+    [
+        (7.0, [2, 3], [[0.5, 0.1], [-0.5, 0.05], [-0.45, 0.1], [0.45, 0.15]]),
+        (1.0, [1, 0], [[0.633333, 0.133333], [-0.633333, 0.066667]]),
+    ],
+)
+def test_example_of_fedma(gamma, positions, expected):
+    assignments, neurons = matched([CLIENT_0[:, :2], CLIENT_1[:, :2]], sweeps=0, gamma=gamma)
+    assert [own.tolist() for own in assignments] == [[0, 1], positions]
+    assert_allclose(neurons, expected, atol=1e-6)
 
 
 # -- oracles -------------------------------------------------------------------------------------------------

@@ -36,8 +36,16 @@ def core(L):
     return [value <= 1e-9 for value in excess(L)]
 
 
+FOUR = losses((0.2, 0.5, 0.4, 0.9), (0.8, 0.3, 0.4, 0.6), (0.5, 0.7, 0.45, 0.3))
 OPPOSED = losses((0.1, 0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2, 0.1))
 MAJORITY = losses((0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.3, 0.2, 0.1))
+
+
+def test_example_of_four_models():
+    close(excess(FOUR), [0.166667, 0.166667, -0.416667, 0.166667])
+    assert core(FOUR) == [False, False, True, False]
+    assert veto_core.vanishing(FOUR) == [1, 1, Fraction(4, 3), 1]
+    assert veto_core.elected(FOUR) == 2
 
 
 def test_example_of_two_opposed_clients():
