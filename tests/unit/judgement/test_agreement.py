@@ -64,6 +64,12 @@ def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
     assert with_printed(Noise(3.0, 2, 2), paper, 5, 0.05).source.startswith("pooled over 2 variants and the printed")
 
 
+def test_a_population_spread_is_the_wider_one():
+    """Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees: s^2 = 6, not 4."""
+    noise = with_printed(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3, 0.05)
+    assert (noise.std, noise.freedom) == (pytest.approx(math.sqrt(6)), 2)
+
+
 def test_of_a_spread_of_unknown_kind_the_larger_bound_counts():
     """t of one degree is 12.7, of four 2.8."""
     paper = Cell(80.0, 2.0, spread_kind="unknown")

@@ -1,6 +1,8 @@
 """What every modifier promises. A new file in fairfl/modifiers is tested here by itself."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -49,6 +51,17 @@ def test_declarations_are_read_without_running_the_file(name):
     assert declared.losses == modifier.losses
     for field in declared.Config.model_fields.values():
         assert field.description
+
+
+def test_reading_declarations_does_not_import_torch():
+    code = (
+        "import sys\n"
+        "from fairfl.experiments.declaration import declaration\n"
+        "from fairfl.experiments.plugins import names\n"
+        "for name in names('modifiers'): declaration('modifiers', name)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

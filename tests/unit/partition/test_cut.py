@@ -45,6 +45,10 @@ def test_what_tuning_holds_out_comes_from_the_training_samples_of_the_same_cut()
     assert np.bincount(parts_of(unlabelled(11), tuned)).tolist() == [5, 2, 4]
 
 
+def test_stored_is_train_then_validation_then_test():
+    assert list(parts_of(unlabelled(10), order="stored")) == [0] * 6 + [1] * 2 + [2] * 2
+
+
 def test_by_class_each_piece_is_cut_by_itself():
     """Class 0 has 5 rows, class 1 has 3, class 2 has 1: floor(0.8 n) are 4, 2, 0 and floor(0.75 of them) 3, 1, 0."""
     data = table([0, 1, 0, 2, 0, 1, 0, 1, 0])

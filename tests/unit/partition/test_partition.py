@@ -147,6 +147,11 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
     assert whole.remarks == whole.changed == []
 
 
+def test_one_class_per_client():
+    rows = by_class.assign(table([2, 0, 1, 0, 2]), 3, by_class.Config(), rng()).rows
+    assert [own.tolist() for own in rows] == [[1, 3], [2], [0, 4]]
+
+
 def spec(**changes):
     return Spec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
 
@@ -162,6 +167,11 @@ def test_a_client_without_training_samples_is_refused():
         PartitionError, match="client 1 of 2 got no training sample: its 3 are too few for split.train 0.5"
     ):
         parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), Split(**split), rng())
+
+
+def test_more_samples_than_there_are():
+    with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
+        partition(spec(samples=301), tensors())
 
 
 def test_statistics_count_labels():

@@ -47,6 +47,19 @@ def test_what_saves_cost_is_a_small_share_of_the_time(path, clock, monkeypatch):
     assert saved[:3] == [64, 64 + 204, 64 + 2 * 204]  # the interval; then 4 s / 0.02 = 200 s
 
 
+def test_what_was_saved_is_restored_and_removed_at_the_end(path):
+    checkpoint = Checkpoint(path, "id", 0)
+    checkpoint.save({"x": torch.zeros(1)})
+    checkpoint.save(STATE)
+    assert names(path.parent) == ["checkpoint.pt"]
+    found = Checkpoint(path, "id", 0).restore()
+    assert torch.equal(found["x"], STATE["x"]) and found["round"] == 3
+    assert torch.equal(found["history"][0]["loss"], torch.ones(2))
+    checkpoint.remove()
+    checkpoint.remove()
+    assert names(path.parent) == []
+
+
 def starts_anew(path, capsys, reason):
     assert Checkpoint(path, "id", 0).restore() is None
     assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: starting from round 0\n"
