@@ -174,6 +174,7 @@ class Case:
     conv: bool = False
     full: bool = False  # full batches
     draws: bool = False  # noise on the device, which differs between devices
+    limit: float = 1e-4  # of what float32 may differ between devices after four rounds
 
     def simulation(self, device: torch.device, counts: list[int]) -> Simulation:
         kind = replace(
@@ -216,7 +217,8 @@ def cases() -> list[Case]:
         ),
         Case("dp: update", modifiers={"dp": noisy | {"target": "update"}}, draws=True),
         Case("dp: auxiliary", "fedeba_plus", {"dp": noisy}, draws=True),
-        Case("lsr", modifiers={"lsr": {}}),
+        # Rounding decides which pixel is the nearest one of a rotated image.
+        Case("lsr", modifiers={"lsr": {}}, limit=2e-2),
         Case("fedvarp", modifiers={"fedvarp": {}}),
         Case("server_momentum", modifiers={"server_momentum": {}}),
     ]

@@ -129,9 +129,7 @@ def _together(check: Check, number: int, environment: dict[str, str]) -> float:
     impatient = threading.Timer(PATIENCE, lambda: [run.kill() for run in runs])
     impatient.start()
     try:
-        ready = [
-            run.stdout.readline() for run in runs if run.stdout
-        ]  # all have captured their steps
+        ready = [_is_ready(run) for run in runs]  # all have captured their steps
         for run in runs if all(ready) else ():
             print("go", file=run.stdin, flush=True)
         rates = [run.communicate()[0] for run in runs] if all(ready) else []
@@ -144,6 +142,15 @@ def _together(check: Check, number: int, environment: dict[str, str]) -> float:
             run.wait()
     numbers = [float(rate) for rate in rates if rate.strip()]
     return sum(numbers) if len(numbers) == number else 0.0
+
+
+def _is_ready(run: "subprocess.Popen[str]") -> bool:
+    """True once it says so, after what it may say of its GPU; False if it ends before."""
+    return (
+        any(line.strip() == "ready" for line in iter(run.stdout.readline, ""))
+        if run.stdout
+        else False
+    )
 
 
 @contextmanager
