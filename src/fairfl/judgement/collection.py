@@ -13,6 +13,7 @@ from fairfl.experiments.parts import PARTS, Count, PartName, Seed
 from fairfl.metrics.registry import (
     SELECTED,
     Vectors,
+    by_round,
     classified,
     evaluate,
     evaluate_against,
@@ -152,33 +153,32 @@ def read_run(
     return curves, summary
 
 
-Values = dict[str, pd.Series]
-"""What a run measured, by (round, client): loss, accuracy, recall, gap, excess, ..."""
+Values = dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]
+"""What a run measured (loss, accuracy, recall, gap, excess, ...) by evaluated round: client ids, their values."""
 
 
 def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
     """All evaluations of a run, of clients with samples; NaN where the model diverged."""
-    table = curves.set_index(["round", "client"]).sort_index()
+    table = curves.sort_values(["round", "client"], ignore_index=True)
     reported = measured(table, spec.reported_part)
 
     def above(name: str, part: str) -> pd.Series:
         finite = measured(table, part)["loss"].notna()
-        return table.loc[finite.index, f"{name}_{part}"].where(finite)
+        return table[f"{name}_{part}"].reindex(finite.index).where(finite)
 
     values = {name: above(name, spec.gap_part) for name in against}
     if spec.gap_part != "validation" and "gap_validation" in table:
         values["gap_validation"] = above("gap", "validation")
     shown = ["loss", "accuracy", "recall"] if classified(table, spec.reported_part) else ["loss"]
-    return values | {name: reported[name] for name in shown}
+    values |= {name: reported[name] for name in shown}
+    return {name: by_round(of, table) for name, of in values.items()}
 
 
 def vectors_of(spec: Spec, values: Values, number: int) -> Vectors:
     """Values of one evaluated round by client id."""
-    at = {
-        name: of[of.index.get_level_values("round") == number].droplevel("round")
-        for name, of in values.items()
-    }
-    return Vectors(clients=spec.clients, **at)
+    at = {name: of.get(number, ([], [])) for name, of in values.items()}
+    series = {name: pd.Series(of, clients, dtype=float) for name, (clients, of) in at.items()}
+    return Vectors(spec.clients, **series)
 
 
 def last_vectors(spec: Spec, curves: pd.DataFrame, values: Values) -> tuple[list[Vectors], int]:
@@ -196,14 +196,13 @@ def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
     """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
     rows = []
     for name, least in SELECTED.items() if "accuracy" in values else ():
-        by_round = values["accuracy"].groupby(level="round")
-        scores = (
-            by_round.agg(lambda of, least=least: least(of.to_numpy(float)))
-            .drop(0, errors="ignore")
-            .dropna()
-        )
-        if len(scores):
-            rows += evaluate_over([vectors_of(spec, values, scores.idxmin())], name, np.mean)
+        scores = {
+            number: least(of) for number, (_, of) in values["accuracy"].items() if number
+        }
+        finite = [number for number, score in scores.items() if not np.isnan(score)]
+        if finite:
+            best = min(finite, key=scores.__getitem__)
+            rows += evaluate_over([vectors_of(spec, values, best)], name, np.mean)
     return rows
 
 

@@ -13,7 +13,7 @@ def rounds_to_accuracy(accuracy: pd.Series, target: float) -> float:
     `accuracy` are fractions by number of completed rounds, ascending. That it falls again later does not count, and a
     run that diverged (NaN) has reached what it had before.
     """
-    reached = accuracy.index[accuracy >= target - _AT_THE_TARGET]
+    reached = accuracy.index[accuracy.to_numpy() >= target - _AT_THE_TARGET]
     return float(reached[0]) if len(reached) else np.inf
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -169,11 +169,24 @@ def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
     A model that diverged still predicts some class, so its accuracy and recall are a number that means nothing, while
     its loss is not finite: all are NaN. So are accuracy and recall in a regression.
     """
-    nonempty = rounds[rounds[f"samples_{part}"] > 0]
-    values = pd.DataFrame(
-        {name: nonempty[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")}
-    )
-    return values.mask(~np.isfinite(values["loss"]))
+    nonempty = rounds[f"samples_{part}"].to_numpy() > 0
+    names = ["loss", "accuracy", "recall"]
+    values = np.column_stack([rounds[f"{name}_{part}"].to_numpy(float)[nonempty] for name in names])
+    values[~np.isfinite(values[:, 0])] = np.nan
+    return pd.DataFrame(values, rounds.index[nonempty], names)
+
+
+def by_round(values: pd.Series, rounds: pd.DataFrame) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """(client ids, values) of each evaluated round, ascending, of some lines of a run's metrics."""
+    lines = rounds.index.get_indexer(values.index)
+    numbers = rounds["round"].to_numpy()[lines]
+    order = np.argsort(numbers, kind="stable")
+    evaluated, starts = np.unique(numbers[order], return_index=True)
+    clients, found = rounds["client"].to_numpy()[lines], values.to_numpy(float)
+    return {
+        int(number): (clients[part], found[part])
+        for number, part in zip(evaluated, np.split(order, starts[1:]), strict=False)
+    }
 
 
 def classified(rounds: pd.DataFrame, part: str) -> bool:
@@ -183,15 +196,22 @@ def classified(rounds: pd.DataFrame, part: str) -> bool:
 
 def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of every metric that the vectors allow; none over no client at all."""
-    rows = []
-    for name, (unit, vector, function) in METRICS.items():
-        values = getattr(vectors, vector).to_numpy(float)
-        rows += [(name, unit, function(values))] if len(values) else []
+    rows = _over_clients(vectors)
     for name, (unit, vector) in PER_CLIENT.items():
         rows += [
             (f"{name}_{k}", unit, float(value)) for k, value in getattr(vectors, vector).items()
         ]
     return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
+
+
+def _over_clients(vectors: Vectors) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of METRICS."""
+    values = {name: getattr(vectors, name).to_numpy(float) for name in get_args(Vector)}
+    return [
+        (name, unit, function(values[vector]))
+        for name, (unit, vector, function) in METRICS.items()
+        if len(values[vector])
+    ]
 
 
 def evaluate_over(
@@ -200,9 +220,8 @@ def evaluate_over(
     """(`<metric>_<kind>`, unit, `function` of its values in `rounds`) of METRICS at some evaluations of one run."""
     values: dict[tuple[str, str], list[float]] = {}
     for vectors in rounds:
-        for name, unit, value in evaluate(vectors):
-            if name in METRICS:
-                values.setdefault((f"{name}_{kind}", unit), []).append(value)
+        for name, unit, value in _over_clients(vectors):
+            values.setdefault((f"{name}_{kind}", unit), []).append(value)
     return [(name, unit, float(function(each))) for (name, unit), each in values.items()]
 
 
@@ -210,8 +229,9 @@ def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, floa
     """(metric, unit, value) of all evaluated rounds of a run, by their mean accuracy over the clients with samples."""
     if not classified(rounds, part):
         return []
-    accuracy = measured(rounds, part)["accuracy"].groupby(rounds["round"])
-    curve = accuracy.agg(lambda values: fairness.accuracy_mean(values.to_numpy(float)))
+    clients = by_round(measured(rounds, part)["accuracy"], rounds)
+    means = {number: fairness.accuracy_mean(values) for number, (_, values) in clients.items()}
+    curve = pd.Series(means, dtype=float)
     return [(name, unit, function(curve)) for name, (unit, function) in ALONG.items()]
 
 
