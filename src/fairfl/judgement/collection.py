@@ -176,9 +176,9 @@ def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
 
 def vectors_of(spec: Spec, values: Values, number: int) -> Vectors:
     """Values of one evaluated round by client id."""
-    at = {name: of.get(number, ([], [])) for name, of in values.items()}
-    series = {name: pd.Series(of, clients, dtype=float) for name, (clients, of) in at.items()}
-    return Vectors(spec.clients, **series)
+    nobody = np.empty(0, int), np.empty(0)
+    at = {name: of.get(number, nobody) for name, of in values.items()}
+    return Vectors(spec.clients, **{name: pd.Series(of, ids) for name, (ids, of) in at.items()})
 
 
 def last_vectors(spec: Spec, curves: pd.DataFrame, values: Values) -> tuple[list[Vectors], int]:
@@ -196,9 +196,7 @@ def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
     """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
     rows = []
     for name, least in SELECTED.items() if "accuracy" in values else ():
-        scores = {
-            number: least(of) for number, (_, of) in values["accuracy"].items() if number
-        }
+        scores = {number: least(of) for number, (_, of) in values["accuracy"].items() if number}
         finite = [number for number, score in scores.items() if not np.isnan(score)]
         if finite:
             best = min(finite, key=scores.__getitem__)

@@ -50,10 +50,12 @@ class _InPlaceError(PluginError):
 def check_once(copy: Path, spec: TrainingSpec, clients: int, memberships: Tensor | None) -> None:
     """`check`, once for each algorithm of the project's copy with these modifiers and hyper-parameters; numbers among
     these are not told apart."""
+    parts = {"": spec.hyperparameters, **spec.modifiers}
     chosen = {
-        name: value for name, value in spec.hyperparameters.items() if not isinstance(value, float)
+        name: {key: value for key, value in options.items() if not isinstance(value, float)}
+        for name, options in parts.items()
     }
-    passed = copy / PASSED / fingerprint([spec.algorithm, chosen, spec.modifiers])
+    passed = copy / PASSED / fingerprint([spec.algorithm, chosen])
     if not passed.exists():
         check(spec, clients, memberships)
         passed.parent.mkdir(exist_ok=True)

@@ -105,4 +105,6 @@ def test_it_is_played_once_for_each_content(tmp_path, monkeypatch):
     choices = [("fedavg", {"weighting": weighting}) for weighting in ("size", "uniform")]
     for name, given in [("qffl", {"q": 1.0}), ("qffl", {"q": 2.0}), *choices]:
         toy_run.check_once(tmp_path, spec_of(algorithm=name, hyperparameters=given), 5, None)
-    assert [spec.algorithm for spec, *_ in played] == ["qffl", "fedavg", "fedavg"]
+    for sigma in (2.0, 5.0):
+        toy_run.check_once(tmp_path, spec_of(modifiers={"dp": {"sigma": sigma}}), 5, None)
+    assert [spec.algorithm for spec, *_ in played] == ["qffl", "fedavg", "fedavg", "fedavg"]
