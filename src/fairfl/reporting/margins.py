@@ -82,10 +82,9 @@ def lay_out(figure: Figure, top: float) -> None:
     The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
     what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
     """
-    engine = figure.get_layout_engine()
-    assert engine is not None  # that of `canvas`
-    for _ in range(2):
-        engine.execute(figure)
+    if figure.axes and (engine := figure.get_layout_engine()):
+        for _ in range(2):
+            engine.execute(figure)
     figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox(np.round(axes.get_position().get_points(), 6)))
