@@ -123,7 +123,7 @@ class Forks:
     """A process that has Snakemake loaded and runs commands in a fork of itself: in half of the time."""
 
     def __init__(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TMPDIR")}  # a test's own
         self.process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -286,6 +286,9 @@ def serve() -> None:
     for name in ("snakemake.cli", "grimp", "lark", "pandas", "pyarrow", "pydantic", "snakemake_executor_plugin_slurm"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    importlib.import_module("snakemake.cli").get_argument_parser()  # imports all plugins of Snakemake
+    importlib.import_module("lark").Lark('start: "a"')  # keeps the grammar of grammars
+    preloaded.offer()
     for line in sys.stdin:
         with tempfile.TemporaryFile() as said:
             pid = os.fork()
@@ -301,4 +304,6 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    import preloaded  # beside this file
+
     serve()

@@ -4,6 +4,7 @@ import csv
 
 from tests.workflow.small_project import Project
 
+COMPARISON = "results/full/comparison.csv"
 SELECTION = ["scale=full", "papers=fedeba", "settings=fedeba_toy", "artifacts=fedeba_figure1", "device=cpu"]
 
 
@@ -17,15 +18,15 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     assert not list(tmp_path.glob("results/full/runs/*"))
     assert verdicts(tmp_path) == {"not run", "not reported"}
 
-    project.snakemake("--quiet", "rules", "host", config=("budget=0.00004",))
+    project.snakemake(COMPARISON, config=("budget=0.00004",))
     first = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert len(first) == 1 and verdicts(tmp_path) > {"not run", "not reported"}
     assert not any("/train/" in name for name in project.planned("budget=0"))
 
-    project.snakemake("--quiet", "rules", "host", config=("budget=1",))
+    project.snakemake(COMPARISON, config=("budget=1",))
     both = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert first < both and len(both) == 3 and "not run" not in verdicts(tmp_path)  # of four nothing is printed
 
 
 def verdicts(folder):
-    return {line["verdict"] for line in csv.DictReader((folder / "results/full/comparison.csv").open())}
+    return {line["verdict"] for line in csv.DictReader((folder / COMPARISON).open())}

@@ -44,11 +44,6 @@ def test_one_command_goes_from_the_download_to_the_tables(root, tmp_path, mirror
     project = Project(root, tmp_path / "project", SHORT, SELECTION)
     project.edit("src/fairfl/data/emnist.py", _ARCHIVE.sha256[0], checksum)
     served = (f"mirrors={url}",)
-
-    asked = project.snakemake("plan", "--quiet", "all", config=(*served, "scale=full", "budget=1"))
-    assert "whose data must be downloaded first (emnist; budget_downloads: true takes them)" in asked.stdout
-    assert not (project.folder / "data").exists()
-
     project.snakemake("--quiet", "rules", "host", config=served)
     assert (project.folder / "data/emnist/gzip.zip").read_bytes() == (tmp_path / "gzip.zip").read_bytes()
     tables = [path for path in project.folder.glob("results/tiny/eagle/table*.csv") if "side_by_side" not in path.name]

@@ -58,7 +58,7 @@ def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
     place = fresh.folder / "results/full/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
     was = json.loads(place.read_text())
     place.write_text(json.dumps(was | {"recorded": "another entry"}))
-    assert "restore" in rules_of(fresh.snakemake(config=("algorithms=fedavg",)).stdout)
+    assert "restore" in rules_of(fresh.snakemake(metrics, config=("algorithms=fedavg",)).stdout)
     assert json.loads(place.read_text()) == was and not fresh.planned("algorithms=fedavg")
 
 

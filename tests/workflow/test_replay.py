@@ -18,29 +18,31 @@ pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("replay")]
 
 # setting -> some of its runs
 GENERATED = {
-    "eagle_synthetic_gaussian": ["eagle/lambda=2.0/seed0", "fedavg/default/seed0"],
-    "focus_synthetic_10": ["fedavg/default/seed0", "focus/M=2/seed0"],
+    "eagle_synthetic_gaussian": ["fedavg/default/seed0"],
+    "eagle_toy_2clients": ["eagle/lambda=2.0/seed0"],
+    "fedeba_toy": ["fedeba/tau=5.31/seed0", "qffl/q=2.0/seed0"],
+    "focus_synthetic_10": ["focus/M=2/seed0"],
 }
 REAL = {"fedfv_fmnist": ["fedavg/default/seed0", "qffl/q=5.0/seed0"]}
 
 
-@pytest.mark.parametrize("setting", GENERATED)
-def test_generated_data(setting, root, tmp_path):
-    project = Project(root, tmp_path / "project", selection=("scale=full", f"papers={setting.partition('_')[0]}"))
-    replay(project, root, setting, GENERATED[setting])
+def test_generated_data(root, tmp_path):
+    selection = ("scale=full", "papers=eagle,fedeba,focus")
+    replay(Project(root, tmp_path / "project", selection=selection), root, GENERATED)
 
 
-@pytest.mark.parametrize("setting", REAL)
-def test_real_data(setting, root, tmp_path, mirror):
-    project = Project(root, tmp_path / "project", selection=("scale=full", "papers=fedfv", f"mirrors={mirror}"))
-    replay(project, root, setting, REAL[setting])
+def test_real_data(root, tmp_path, mirror):
+    selection = ("scale=full", "papers=fedfv", f"mirrors={mirror}")
+    replay(Project(root, tmp_path / "project", selection=selection), root, REAL)
 
 
-def replay(project: Project, root, setting: str, runs: list[str]) -> None:
-    record = Record(setting, root / "results" / "recorded")
-    paths = [f"results/full/runs/{setting}/{run}/{METRICS}" for run in runs]
-    project.snakemake(*paths, config=("recorded=ignore",))
-    for run, path in zip(runs, paths, strict=True):
+def replay(project: Project, root, chosen: dict[str, list[str]]) -> None:
+    paths = {
+        (setting, run): f"results/full/runs/{setting}/{run}/{METRICS}" for setting in chosen for run in chosen[setting]
+    }
+    project.snakemake(*paths.values(), config=("recorded=ignore",))
+    for (setting, run), path in paths.items():
+        record = Record(setting, root / "results" / "recorded")
         job = f"train/{setting}/{run}"
         then = record.jobs[job][-1]
         before, after = record.metrics(job, then), tables.arrow(project.folder / path)

@@ -62,19 +62,28 @@ def processes_in(folder: Path) -> list[str]:
 
 
 def test_warm_and_plain_runs_give_the_same_bytes(root, tmp_path, temporary):
-    files, used = [], []
-    for warm in ("true", "false"):
-        project = talking(root, tmp_path / warm)
-        project.snakemake(TARGET, config=(f"warm_start={warm}",))
-        results = project.folder.glob("results/**/*")
-        suffixes = (".csv", ".parquet", ".safetensors")
-        kept = [path for path in results if path.suffix in suffixes and ".code" not in path.parts]
-        files.append({str(path.relative_to(project.folder)): path.read_bytes() for path in kept})
-        used.append(starters(project))
+    """A job of each kind, after all were started by a server, is started plainly."""
+    project = talking(root, tmp_path / "project")
+
+    def kept() -> dict[str, bytes]:
         assert processes_in(project.folder) == [] and list(temporary.glob("fairfl-*")) == []
-    assert len(used[0]) == len(used[1]) == 10 and all(used[0].values()) and not any(used[1].values())
-    assert files[0].keys() == files[1].keys() and TARGET in files[0] and len(files[0]) == 13
-    assert [name for name in files[0] if files[0][name] != files[1][name]] == []
+        found = [path for path in project.folder.glob("results/**/*") if ".code" not in path.parts]
+        suffixes = (".csv", ".parquet", ".safetensors")
+        return {str(path.relative_to(project.folder)): path.read_bytes() for path in found if path.suffix in suffixes}
+
+    project.snakemake(TARGET)
+    warm, used = kept(), starters(project)
+    assert len(used) == 10 and all(used.values()) and TARGET in warm and len(warm) == 13
+    lost = ("partitions/*/*.parquet", "optima/*/*/client0.json", "runs/*/eagle/*/*/metrics.parquet", "tidy/*.csv")
+    for pattern in ("data/*.safetensors", *(f"tiny/{path}" for path in lost)):
+        (path,) = project.folder.glob(f"results/{pattern}")
+        path.unlink()
+    project.snakemake(TARGET, config=("warm_start=false",))
+    plain, used = kept(), starters(project)
+    assert sorted(name.split("/")[3] for name, served in used.items() if not served) == [
+        "collect", "local_optimum", "partition", "prepare", "train"
+    ]  # fmt: skip
+    assert warm.keys() == plain.keys() and [name for name in warm if warm[name] != plain[name]] == []
 
 
 def test_nothing_is_left_if_snakemake_is_interrupted(root, tmp_path, temporary):
