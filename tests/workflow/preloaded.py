@@ -30,7 +30,7 @@ def offer() -> None:
     """Begin to listen, and let whatever starts a server in this process or its forks ask there."""
     address = f"{tempfile.mkdtemp()}/socket"
     command = [sys.executable, "-P", __file__, address, SERVER]
-    listening = subprocess.Popen(command, env=os.environ | FIXED, stdin=subprocess.PIPE)
+    listening = subprocess.Popen(command, env=os.environ | FIXED, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
     class Popen(subprocess.Popen):
         process = listening  # ends with this one, to whose end its input is bound
