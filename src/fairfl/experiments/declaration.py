@@ -148,7 +148,8 @@ def _faults(
     tree: ast.Module, node: ast.ClassDef, interface: _Interface
 ) -> Iterator[tuple[int, str]]:
     """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
-    used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
+    parts = list(ast.walk(tree))
+    used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     if len(node.bases) > 1 or node.keywords:
         yield (
             node.lineno,
@@ -179,12 +180,9 @@ def _faults(
         elif not _is_literal(value):
             yield value.lineno, f"{node.name}.{name} must be a literal, not {ast.unparse(value)}"
     inside = [
-        method
-        for owner in ast.walk(tree)
-        if isinstance(owner, ast.ClassDef)
-        for method in _methods(owner)
+        method for owner in parts if isinstance(owner, ast.ClassDef) for method in _methods(owner)
     ]
-    for part in ast.walk(tree):
+    for part in parts:
         if (
             isinstance(part, ast.FunctionDef)
             and part not in inside

@@ -90,6 +90,7 @@ class Variant:
         return format_hyperparameters(dict(self.values), "~") + _TUNED * self.tuned
 
     @classmethod
+    @cache
     def from_folder(cls, algorithm: str, folder: str) -> "Variant":
         """Raises FairflError if the folder is not named like a variant's."""
         return cls(

@@ -55,6 +55,7 @@ class Workload:
         None  # names of jobs that there may be, of those that take long; None: all
     )
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
+    _tunings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
 
@@ -186,6 +187,13 @@ class Workload:
             f"{algorithm}/{folder}", [f"{variant.algorithm}/{variant.folder}" for variant in known]
         )
         raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """Fingerprint of each paper."""
+        return {
+            name: fingerprint(paper.model_dump(mode="json")) for name, paper in self.papers.items()
+        }
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -339,6 +347,11 @@ class Workload:
         Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
         selected or not: a baseline is tuned beside those that are.
         """
+        if setting not in self._tunings:
+            self._tunings[setting] = self._made_grid(setting)
+        return self._tunings[setting]
+
+    def _made_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         base, paper = self.settings[setting], self.paper_of[setting]
         if base.tuning is None:
             raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `tuning`")

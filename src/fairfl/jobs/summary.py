@@ -41,10 +41,7 @@ def config(workload: "Workload") -> dict[str, Any]:
 def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Fingerprints of all papers and of the scale, the configuration, and the inputs that come by name."""
     return Spec(
-        papers={
-            key: fingerprint(paper.model_dump(mode="json"))
-            for key, paper in workload.papers.items()
-        },
+        papers=workload.fingerprints,
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
         files=files,

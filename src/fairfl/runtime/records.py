@@ -88,7 +88,8 @@ def set_aside(path: str) -> str:
 def read(path: Path | str) -> dict[str, Any] | None:
     """The record at `path`; None if there is none that can be used."""
     try:
-        record = json.loads(Path(path).read_bytes())
+        with open(path, "rb") as file:
+            record = json.load(file)
         whole = isinstance(record, dict) and record["fingerprint"] == fingerprint(record["spec"])
         return (
             record

@@ -43,7 +43,7 @@ MEMORY = Path("results/.code_hashes.json")
 _used: dict[
     str, list[Any]
 ] = {}  # of this plan: files of a module, hashed -> hash of what counts in them, reads_programs
-_BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
+_BESIDE = (".css", ".j2", ".js")  # not what editors and merges leave: page.py~, page.py.orig
 
 
 def _path(module: str) -> Path:
@@ -180,7 +180,11 @@ def module_hash(module: str, whole: bool) -> str:
 def _hashed(module: str, whole: bool) -> tuple[str, bool]:
     """Hash of a module, and whether it may read programs; computed once for each content of its files."""
     path, source = _path(module), _source(module)
-    beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
+    beside = [
+        path.with_name(name)
+        for name in sorted(os.listdir(path.parent))
+        if name.startswith(f"{path.stem}.") and name.endswith(_BESIDE)
+    ]
     files = b"".join(
         file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)]
     )

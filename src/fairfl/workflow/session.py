@@ -77,10 +77,7 @@ class Session:
                     check(workload)
             self.gpus = environment.gpus_per_job(workload.config)
         environment.prepare(self.code, workload.config)
-        # Planning makes millions of objects that stay; to look through them for garbage, again and again and at the
-        # end, takes a fifth of it. `start` ends that.
-        gc.disable()
-        atexit.register(gc.freeze)
+        atexit.register(gc.freeze)  # nothing looks through all of it for garbage at the end
         self.workload = workload
         self._name_folders()
         if not self.planning:

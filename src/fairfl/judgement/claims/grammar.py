@@ -263,12 +263,18 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", transformer=_Builder(), maybe_placeholders=True)
 
 
+@cache
+def _statement(text: str) -> Any:
+    """What the builder makes, no tree."""
+    return _parser().parse(text)
+
+
 def parse(text: str, claim: str) -> Statement:
     """Parse one claim. Raises ClaimError with the claim's id, the column and what was expected there."""
     if len(text) > _MAX_LENGTH:
         raise ClaimError(f"claim {claim}: {len(text)} characters, expected {_MAX_LENGTH} at most")
     try:
-        statement: Any = _parser().parse(text)  # what the builder makes, no tree
+        statement: Any = _statement(text)
     except (UnexpectedCharacters, UnexpectedToken) as error:
         raise ClaimError(f"claim {claim}: {_unexpected(text, error)}") from None
     except FairflError as error:
