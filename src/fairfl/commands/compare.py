@@ -81,12 +81,12 @@ def main(root: Path, argv: list[str]) -> None:
         help="data that are not on this machine may be downloaded",
     )
     given, words = config_of(argv)
-    options, behind, targets = split_at(words, "--")
+    options, rest = split_at(words, "--")
     args, others = parser.parse_known_args(options)
     here = Path.cwd()
     os.chdir(root)
     with ExitStack() as undo:
-        _run(args, undo, here, given, argv, [*others, *behind, *targets])
+        _run(args, undo, here, given, argv, [*others, *rest])
 
 
 def _run(

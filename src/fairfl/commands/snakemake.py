@@ -53,17 +53,17 @@ def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    options, behind, targets = split_at(line_of(words), "--")
+    options, rest = split_at(line_of(words), "--")
     found, others = parser.parse_known_args(_apart(options))
     for word in found.config:
         _check(word)
-    return found.config, [*others, *behind, *targets]
+    return found.config, [*others, *rest]
 
 
-def split_at(words: list[str], word: str) -> tuple[list[str], list[str], list[str]]:
-    """What stands before a word, the word, and what stands behind it."""
+def split_at(words: list[str], word: str) -> tuple[list[str], list[str]]:
+    """What stands before a word, and the rest: the word and what stands behind it."""
     place = words.index(word) if word in words else len(words)
-    return words[:place], words[place : place + 1], words[place + 1 :]
+    return words[:place], words[place:]
 
 
 def _check(word: str) -> None:

@@ -1,6 +1,5 @@
 """Facts that a paper leaves open: the points of their grid."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,11 +31,9 @@ class Point:
 
 def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:
     """The setting with keys changed. Raises SpecError, which begins with `where`, if there is no such setting."""
-    data = functools.reduce(
-        lambda data, change: with_key(data, *change),
-        changes.items(),
-        setting.model_dump(mode="json"),
-    )
+    data = setting.model_dump(mode="json")
+    for change in changes.items():
+        data = with_key(data, *change)
     return check(data, Setting, *where)
 
 

@@ -110,13 +110,10 @@ def _interfaces(path: Path) -> dict[str, _Interface]:
         base = next((found[base] for base in _bases(node) if base in found), None)
         if base is None and "Generic" not in _bases(node):
             continue
-        attributes = {
-            name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)
-        }
         hooks = {part.name: part for part in _methods(node)}
         inherited = base or _Interface("", {}, {})
         found[node.name] = _Interface(
-            node.name, inherited.attributes | attributes, inherited.hooks | hooks
+            node.name, inherited.attributes | _literals(node), inherited.hooks | hooks
         )
     return found
 
@@ -141,7 +138,7 @@ def _class_attributes(
     interface = interfaces[base]
     if faults := sorted(set(_faults(tree, node, interface))):
         raise PluginError("\n".join(f"{shown}, line {line}: {what}" for line, what in faults))
-    return interface.attributes | {name: ast.literal_eval(value) for name, value in _assigned(node)}
+    return interface.attributes | _literals(node)
 
 
 def _faults(
@@ -218,6 +215,11 @@ def _assigned(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
             target = part.target if isinstance(part, ast.AnnAssign) else part.targets[0]
             found += [(target.id, part.value)] if isinstance(target, ast.Name) else []
     return found
+
+
+def _literals(node: ast.ClassDef) -> dict[str, Any]:
+    """Class attributes whose values are literals."""
+    return {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
 
 
 def _is_literal(value: ast.expr) -> bool:

@@ -17,6 +17,7 @@ from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import kept, plain_data
+from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import nearest
 
 
@@ -293,6 +294,11 @@ def _undescribed(metric: str, described: Collection[str]) -> str:
 
 class Paper(Strict):
     """papers/<paper>.yaml."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of all that it says."""
+        return fingerprint(self.model_dump(mode="json"))
 
     paper: str
     name: str | None = Field(

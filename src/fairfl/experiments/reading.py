@@ -158,12 +158,9 @@ def load_paper(path: Path) -> Paper:
     if not isinstance(raw, dict):
         raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
     paper = _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
-    for key in [
-        name
-        for name in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts))
-        if rule(name)
-    ]:
-        raise SpecError(f"{path}: {shown(key)} is {rule(key)}: choose another name")
+    for key in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts)):
+        if why := rule(key):
+            raise SpecError(f"{path}: {shown(key)} is {why}: choose another name")
     for name in paper.algorithms:
         try:
             declaration("algorithms", name)

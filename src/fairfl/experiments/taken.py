@@ -15,10 +15,8 @@ _FOLDER = {"algorithm": "algorithms", "dataset": "data"}
 def _rules() -> frozenset[str]:
     """Names of the rules of the Snakefile: papers and their artifacts are targets beside them."""
     root = PACKAGE.parents[1]
-    files = [
-        path for path in (root / "Snakefile", *sorted(root.glob("rules/*.smk"))) if path.is_file()
-    ]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    files = (root / "Snakefile", *sorted(root.glob("rules/*.smk")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
     return frozenset(re.findall(r"^ *(?:rule|checkpoint) +(\w+) *:", text, flags=re.M))
 
 

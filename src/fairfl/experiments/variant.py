@@ -67,12 +67,11 @@ class Variant:
 
     def number(self, key: str) -> float | str | None:
         """A hyper-parameter as a number, or as a word if it is none; None if the variant does not name it."""
-        level = dict(self.levels).get(key)
-        return None if level is None else level[1]
+        return dict(self.levels).get(key, (None, None))[1]
 
     def includes(self, other: "Variant") -> bool:
         """True if it has all hyper-parameters of the other, with the same values; the algorithms may differ."""
-        return not other.values or set(other.of(self.algorithm).levels) <= set(self.levels)
+        return set(other.of(self.algorithm).levels) <= set(self.levels)
 
     def of(self, algorithm: str) -> "Variant":
         """Variant of another algorithm with these hyper-parameters."""
@@ -178,10 +177,8 @@ def split_modifiers(
     modifiers: dict[str, dict[str, Value]] = {}
     for key, value in hyperparameters.items():
         modifier, dot, parameter = key.partition(".")
-        if dot:
-            modifiers.setdefault(modifier, {})[parameter] = value
-        elif modifier in known:
-            modifiers.setdefault(modifier, {})
+        if dot or modifier in known:
+            modifiers.setdefault(modifier, {}).update({parameter: value} if dot else {})
         else:
             algorithms[key] = value
     return algorithms, modifiers

@@ -4,7 +4,7 @@ import fnmatch
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,6 @@ class Workload:
     available: frozenset[str] | None = (
         None  # names of jobs that there may be, of those that take long; None: all
     )
-    _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     _tunings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
@@ -108,10 +107,10 @@ class Workload:
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:
-        wanted, left_out = self.config.settings, self.scale.left_out
+        matches, wanted = partial(fnmatch.fnmatchcase, setting), self.config.settings
         if wanted is None:
-            return not any(fnmatch.fnmatchcase(setting, pattern) for pattern in left_out)
-        return any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
+            return not any(map(matches, self.scale.left_out))
+        return any(map(matches, wanted))
 
     @property
     def open(self) -> list[str]:
@@ -189,13 +188,6 @@ class Workload:
         raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
 
     @cached_property
-    def fingerprints(self) -> dict[str, str]:
-        """Fingerprint of each paper."""
-        return {
-            name: fingerprint(paper.model_dump(mode="json")) for name, paper in self.papers.items()
-        }
-
-    @cached_property
     def sharing(self) -> Sharing:
         """Who uses which setting, and describes algorithms and metrics there."""
         return Sharing(self.papers, self.config.papers, self.paper_of)
@@ -203,8 +195,12 @@ class Workload:
     @cached_property
     def shown(self) -> list[str]:
         """Settings with runs that an artifact shows, so without those of searches."""
-        artifacts = [artifact for _, _, artifact in self.artifacts.values() if artifact.rows]
-        used = {setting for artifact in artifacts for setting in artifact.settings}
+        used = {
+            setting
+            for _, _, artifact in self.artifacts.values()
+            if artifact.rows
+            for setting in artifact.settings
+        }
         return [setting for setting in self.variants if setting in used]
 
     @cached_property
@@ -326,20 +322,18 @@ class Workload:
 
         Each is added to `settings` on first use, with FedAvg alone.
         """
-        if setting not in self._calibrations:
-            base, paper = self.settings[setting], self.paper_of[setting]
-            if base.unstated is None:
-                raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
-            where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
-            found = {
-                f"{setting}~calibration~{point.name}": point
-                for point in points(base, base.unstated, *where)
-            }
-            for name, point in found.items():
-                variants = [Variant(base.unstated.algorithm, {})]
-                self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
-            self._calibrations[setting] = found
-        return self._calibrations[setting]
+        base, paper = self.settings[setting], self.paper_of[setting]
+        if base.unstated is None:
+            raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
+        where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
+        found = {
+            f"{setting}~calibration~{point.name}": point
+            for point in points(base, base.unstated, *where)
+        }
+        for name, point in found.items():
+            variants = [Variant(base.unstated.algorithm, {})]
+            self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
+        return found
 
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
@@ -347,11 +341,8 @@ class Workload:
         Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
         selected or not: a baseline is tuned beside those that are.
         """
-        if setting not in self._tunings:
-            self._tunings[setting] = self._made_grid(setting)
-        return self._tunings[setting]
-
-    def _made_grid(self, setting: str) -> dict[str, dict[str, Any]]:
+        if setting in self._tunings:
+            return self._tunings[setting]
         base, paper = self.settings[setting], self.paper_of[setting]
         if base.tuning is None:
             raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `tuning`")
@@ -368,6 +359,7 @@ class Workload:
         }
         for name, point in points.items():
             self._add(name, base.tuned_at(point), paper, f"settings.{setting}.tuning", variants)
+        self._tunings[setting] = points
         return points
 
     def choices(self, artifact: Artifact) -> list[str]:

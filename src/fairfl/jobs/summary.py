@@ -41,7 +41,7 @@ def config(workload: "Workload") -> dict[str, Any]:
 def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Fingerprints of all papers and of the scale, the configuration, and the inputs that come by name."""
     return Spec(
-        papers=workload.fingerprints,
+        papers={key: paper.fingerprint for key, paper in workload.papers.items()},
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
         files=files,

@@ -4,12 +4,10 @@ import hashlib
 import json
 from typing import Any
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
 
 def canonical(spec: Any) -> str:
     """One JSON text per value: sorted keys, no spaces. Raises ValueError on NaN."""
-    return _ENCODER.encode(spec)
+    return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def fingerprint(spec: Any) -> str:

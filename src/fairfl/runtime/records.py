@@ -90,13 +90,13 @@ def read(path: Path | str) -> dict[str, Any] | None:
     try:
         with open(path, "rb") as file:
             record = json.load(file)
-        whole = isinstance(record, dict) and record["fingerprint"] == fingerprint(record["spec"])
+        whole = record["fingerprint"] == fingerprint(record["spec"])
         return (
             record
             if whole and isinstance(record["inputs"], dict) and isinstance(record["outputs"], dict)
             else None
         )
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

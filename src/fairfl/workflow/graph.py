@@ -216,9 +216,11 @@ class Graph:
 
     def _made(self, name: str, rule: Rule, wildcards: dict[str, str]) -> Job:
         reads: dict[str, list[str] | str] = {}
+        read: list[str] = []
         files: dict[str, dict[str, str]] = {}
         for key, given, paths in self._inputs(rule, wildcards):
             reads[key] = paths[0] if isinstance(given, str) else paths
+            read += paths
             if isinstance(given, Mapping):
                 files[key] = dict(zip(given, paths, strict=True))
         numbers = {
@@ -228,11 +230,6 @@ class Graph:
         }
         words = {key: value for key, value in wildcards.items() if key not in numbers}
         spec = with_numbers(self._spec(rule.name, words, files), numbers)
-        read = [
-            path
-            for paths in reads.values()
-            for path in ([paths] if isinstance(paths, str) else paths)
-        ]
         producers = {path: self.producer(path) for path in read}
         if project := [path for path, producer in producers.items() if producer is None]:
             spec["reported"] = contents(project)

@@ -274,7 +274,7 @@ def parse(text: str, claim: str) -> Statement:
     if len(text) > _MAX_LENGTH:
         raise ClaimError(f"claim {claim}: {len(text)} characters, expected {_MAX_LENGTH} at most")
     try:
-        statement: Any = _statement(text)
+        statement = _statement(text)
     except (UnexpectedCharacters, UnexpectedToken) as error:
         raise ClaimError(f"claim {claim}: {_unexpected(text, error)}") from None
     except FairflError as error:

@@ -60,7 +60,15 @@ def check(workload: Workload) -> None:
         ]
     if faults:
         raise SpecError("\n".join(f"papers/{fault}" for fault in faults))
-    variants = {name: _variants(paper) for name, paper in workload.papers.items()}
+    variants = {
+        name: {
+            row.variant
+            for part in paper.artifacts.values()
+            for row in (*part.rows, part.baseline)
+            if row
+        }
+        for name, paper in workload.papers.items()
+    }
     for name, (paper, _, artifact) in workload.artifacts.items():
         for claim, statement in parsed(workload, name):
             if artifact.drawing:  # compares what it draws, under names of its own
@@ -90,15 +98,6 @@ def _clusters(setting: Setting) -> str:
     )
     none = f"{asked}: neither partition {partition.name} nor the owners in {setting.data.name} have true clusters"
     return "" if known else f"{none}: expected 1, one surrogate for all"
-
-
-def _variants(paper: Paper) -> set[Variant]:
-    return {
-        row.variant
-        for part in paper.artifacts.values()
-        for row in (*part.rows, part.baseline)
-        if row
-    }
 
 
 def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant]) -> Iterator[str]:
