@@ -39,6 +39,8 @@ from fairfl.judgement.cells import (
     NO_VARIANT,
     Cell,
     Cells,
+    Key,
+    Metrics,
     by_seed_text,
     digits_of,
     expanded,
@@ -147,6 +149,14 @@ class _Table:
     contradictions: Contradictions
     pooled: Mapping[tuple[str, str], Noise]
 
+    @property
+    def metrics(self) -> Metrics:
+        return self.workload.papers[self.paper].metrics
+
+    @property
+    def level(self) -> float:
+        return self.workload.config.verdict.significance_level
+
     def lines(self) -> Iterator[ComparisonLine]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
         done = set()
@@ -169,86 +179,41 @@ class _Table:
     def line(
         self, setting: str, variant: Variant, metric: str, provenance: Known
     ) -> ComparisonLine:
-        paper = self.reported.find(setting, variant, metric)
-        here = self.here.find(setting, variant, metric)
-        metrics = self.workload.papers[self.paper].metrics
-        described = metric_of(metrics, metric)
-        paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
-        units = [cell.unit for cell in (here, paper) if cell] or [
-            described.unit if described else ""
-        ]
-        if len(set(units)) > 1:
-            raise FairflError(
-                f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}"
-            )
-        distance = difference(paper, here)
-        seeds, stated = (
-            len(original(self.workload, setting).seeds),
-            original(self.workload, setting).stated_seeds,
-        )
-        key, level = (
-            key_of(setting, variant, metric),
-            self.workload.config.verdict.significance_level,
-        )
-        own = noise_of(key, here, self.pooled)
-        noise = with_evaluations(with_printed(own, paper, seeds, level), key, self.here, level)
-        strictly = with_printed(
-            own, as_stated(paper) if stated and paper else paper, stated or seeds, level
-        )
-        pairs, within = repeats(key, paper, self.here, self.pooled, seeds, level)
-        hindrance, fit = (
-            reason_not_comparable(self.workload, setting, metric),
-            self.fit(setting, variant, metric),
-        )
-
-        def checked(noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
-            """The verdict, and the tolerance of `agrees`."""
-            tolerances = self.tolerances(
-                paper_or_none, here_or_none, units[0], metric, noise, seeds
-            )
-            wide = noise.half_width(level) > 0 and too_wide(
-                tolerances[0], paper_or_none.mean, self.column(setting, metric)
-            )
-            found = verdict(paper, here, hindrance, distance, tolerances, wide, from_below)
-            tried = ("agrees", "close", "differs", "inconclusive")
-            return ("fitted" if fit.startswith(FITTED) and found in tried else found), tolerances[0]
-
-        unrepeated = (
-            noise is UNKNOWN and seeds > 1
-        )  # the paper's number has a noise, and nothing is known of it
-        word, largest = checked(noise, seeds, noise.from_below or unrepeated)
+        number = _Number(self, setting, variant, metric)
+        paper, here = number.paper or Cell(None), number.here or Cell(None)
+        word, tolerance, noise = number.judged()
+        pairs, within = number.repeated
+        notes = (provenance.note, _note(number.here, metric, str(variant)), number.fit)
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
             algorithm=variant.algorithm,
             hyperparameters=variant.csv,
             metric=metric,
-            unit=units[0],
-            reported=paper_or_none.mean,
-            reported_spread=paper_or_none.std,
-            ours=here_or_none.mean,
-            ours_std=here_or_none.std,
-            ours_by_seed=by_seed_text(here_or_none.by_seed),
-            seeds=here_or_none.seeds,
-            reported_seeds=seeds if paper and paper.mean is not None else 0,
-            difference=distance,
+            unit=number.unit,
+            reported=paper.mean,
+            reported_spread=paper.std,
+            ours=here.mean,
+            ours_std=here.std,
+            ours_by_seed=by_seed_text(here.by_seed),
+            seeds=here.seeds,
+            reported_seeds=0 if paper.mean is None else number.seeds,
+            difference=number.difference,
             seed_std=None if math.isnan(noise.std) else noise.std,
-            tolerance=largest,
+            tolerance=tolerance,
             tolerance_source=noise.source,
             verdict=word,
-            verdict_strict=checked(strictly, stated or seeds, False)[0],
+            verdict_strict=number.judged_strictly(),
             seed_pairs=pairs,
             seed_pairs_within=within,
             provenance=", ".join(provenance.words),
-            note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
-            reported_note=paper_or_none.note,
-            contradiction="; ".join(
-                self.contradictions.get((self.name, key_of(setting, variant, metric)), ())
-            ),
+            note="; ".join(filter(None, notes)),
+            reported_note=paper.note,
+            contradiction="; ".join(self.contradictions.get((self.name, number.key), ())),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
-            runs=";".join(here_or_none.runs),
-            fingerprints=";".join(here_or_none.fingerprints),
+            runs=";".join(here.runs),
+            fingerprints=";".join(here.fingerprints),
         )
 
     def column(self, setting: str, metric: str) -> list[float | None]:
@@ -275,20 +240,105 @@ class _Table:
             BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
         )
 
-    def tolerances(
-        self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int
-    ) -> tuple[float, float]:
+
+@dataclass(frozen=True)
+class _Number:
+    """One number of a table, ours and the paper's, and what its verdict rests on."""
+
+    table: _Table
+    setting: str
+    variant: Variant
+    metric: str
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.setting, self.variant, self.metric)
+
+    @cached_property
+    def paper(self) -> Cell | None:
+        return self.table.reported.find(self.setting, self.variant, self.metric)
+
+    @cached_property
+    def here(self) -> Cell | None:
+        return self.table.here.find(self.setting, self.variant, self.metric)
+
+    @cached_property
+    def unit(self) -> str:
+        """Raises FairflError if ours and the paper's differ."""
+        units = [cell.unit for cell in (self.here, self.paper) if cell]
+        if len(set(units)) > 1:
+            raise FairflError(
+                f"{self.table.name}: {self.metric} in {self.setting}: measured in {units[0]!r}, "
+                f"reported in {units[1]!r}"
+            )
+        described = metric_of(self.table.metrics, self.metric)
+        return units[0] if units else described.unit if described else ""
+
+    @cached_property
+    def difference(self) -> float | None:
+        return difference(self.paper, self.here)
+
+    @cached_property
+    def seeds(self) -> int:
+        """Of the paper's number."""
+        return len(original(self.table.workload, self.setting).seeds)
+
+    @cached_property
+    def fit(self) -> str:
+        return self.table.fit(self.setting, self.variant, self.metric)
+
+    @cached_property
+    def own_noise(self) -> Noise:
+        return noise_of(self.key, self.here, self.table.pooled)
+
+    @property
+    def repeated(self) -> tuple[int, int]:
+        """Pairs of a seed of ours and the paper's number, and how many of them lie within the noise."""
+        table = self.table
+        return repeats(self.key, self.paper, table.here, table.pooled, self.seeds, table.level)
+
+    def judged(self) -> tuple[Verdict, float, Noise]:
+        """The verdict, the tolerance of `agrees` and the noise that gives it."""
+        level = self.table.level
+        printed = with_printed(self.own_noise, self.paper, self.seeds, level)
+        noise = with_evaluations(printed, self.key, self.table.here, level)
+        # The paper's number has a noise, and nothing is known of it.
+        unrepeated = noise is UNKNOWN and self.seeds > 1
+        return *self._checked(noise, self.seeds, noise.from_below or unrepeated), noise
+
+    def judged_strictly(self) -> Verdict:
+        """The verdict by the strict rule: with the noise and the seeds that the paper states."""
+        stated = original(self.table.workload, self.setting).stated_seeds
+        paper = as_stated(self.paper) if stated and self.paper else self.paper
+        seeds = stated or self.seeds
+        noise = with_printed(self.own_noise, paper, seeds, self.table.level)
+        return self._checked(noise, seeds, False)[0]
+
+    def _checked(self, noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
+        """The verdict, and the tolerance of `agrees`."""
+        table, printed = self.table, self.paper.mean if self.paper else None
+        tolerances = self._tolerances(noise, seeds)
+        wide = noise.half_width(table.level) > 0 and too_wide(
+            tolerances[0], printed, table.column(self.setting, self.metric)
+        )
+        blocked = reason_not_comparable(table.workload, self.setting, self.metric)
+        found = verdict(
+            self.paper, self.here, blocked, self.difference, tolerances, wide, from_below
+        )
+        tried = ("agrees", "close", "differs", "inconclusive")
+        return ("fitted" if self.fit.startswith(FITTED) and found in tried else found), tolerances[
+            0
+        ]
+
+    def _tolerances(self, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""
-        if paper.mean is None:
+        if self.paper is None or self.paper.mean is None:
             return 0.0, 0.0
-        config = self.workload.config.verdict
-        rounding = half_unit(
-            paper.mean, unit, digits_of(self.workload.papers[self.paper].metrics)(metric)
-        )
-        agrees = agreement_tolerance(
-            noise, here.seeds or 1, seeds, rounding, config.significance_level
-        )
-        return agrees, closeness_tolerance(paper.mean, unit, config)
+        ours = self.here.seeds if self.here else 0
+        rounding = half_unit(self.paper.mean, self.unit, digits_of(self.table.metrics)(self.metric))
+        agrees = agreement_tolerance(noise, ours or 1, seeds, rounding, self.table.level)
+        config = self.table.workload.config.verdict
+        return agrees, closeness_tolerance(self.paper.mean, self.unit, config)
 
 
 # Why there is no number of ours, by where it would come from.
