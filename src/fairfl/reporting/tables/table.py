@@ -8,19 +8,29 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
+from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.grid import Place, grids_of, title
+from fairfl.reporting.grid import Grid, Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, units
-from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
+from fairfl.reporting.tables.lines import (
+    MISSING,
+    Entry,
+    TableLine,
+    best,
+    lines_of,
+    on_machines,
+    remarks,
+)
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, pages
 from fairfl.reporting.tables.writing import BAR, Config, Names, tabulars, with_words
 from fairfl.runtime.validation import check
@@ -80,73 +90,105 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     remarks(inputs, lines, names)
     if "timed" in artifact.origins:
         on_machines(inputs, lines, names)
-    metrics = {metric: inputs.metric(metric) for line in lines for metric in line.entries}
-    winners = {
-        name: best(lines, name, metric.direction, metric.digits) for name, metric in metrics.items()
-    }
     known = {
         row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
     }
-    entries = {
-        (line.setting, line.row, metric): entry
-        for line in lines
-        for metric, entry in line.entries.items()
-    }
+    printer = _Printer.of(inputs, lines)
     rows = list(dict.fromkeys([*inputs.rows, *(line.row for line in lines)]))
     grids = [
         with_words(grid, config.words, inputs.settings, inputs.name)
-        for grid in grids_of(artifact, rows, [*entries])
+        for grid in grids_of(artifact, rows, [*printer.entries])
     ]
-    axes = (
-        {head.axis for heads in (*grids[0].lines, *grids[0].columns) for head in heads}
-        if grids
-        else set()
+    _remark_axes(inputs, grids, lines, printer.metrics)
+    heads = Names(
+        config.labels, printer.metrics, {row: entry.words for row, entry in known.items()}
     )
-    if "metric" not in axes and len(metrics) == 1:
-        inputs.say(f"Cells: {title(*metrics.values())}.")
-    if "row" not in axes and any(
-        owner(metric) != "setting" for metric in artifact.columns
-    ):  # no other place names it
-        inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
-    reported = [entry.reported for entry in entries.values()]
-    remarked = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
-    notes = {text: number for number, text in enumerate(remarked, 1)}
-
-    def printed(markup: Markup, place: Place, behind: Place | None) -> str:
-        setting, row, metric = place
-        digits, entry = metrics[metric].digits, entries[place]
-        mark = f" [{notes[entry.reported.note]}]" if entry.reported and entry.reported.note else ""
-        mean, beside = (
-            markup.number(part) for part in (entry.number(digits), entry.beside(digits, mark))
-        )
-        mean = markup.bold % mean if (setting, row) in winners[metric] else mean
-        if behind is None:
-            return f"{mean} {beside}".rstrip()
-        gain = markup.number(entries[behind].number(metrics[behind[2]].digits))
-        gain = markup.bold % gain if (setting, row) in winners[behind[2]] else gain
-        if entry.missing == entries[behind].missing != MISSING:  # once will do
-            return mean
-        return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
-
-    heads = Names(config.labels, metrics, {row: entry.words for row, entry in known.items()})
-    texts = tabulars(grids, heads, printed)
+    texts = tabulars(grids, heads, printer.printed)
     used = {word for line in lines for word in known.get(line.row, Known("")).words}
-    explained = [
-        *legend(used),
-        *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items()),
-    ]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
-    measured = units(
-        (metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds
-    )
     made_from = spec.sentences(
         names, artifact.columns, replaced=False
     )  # the title line names stand-ins
-    note_text = " ".join(
-        filter(None, [*explained, measured, *made_from, *unprinted, *inputs.remarks])
-    )
+    parts = [*legend(used), *printer.remarks(), printer.units(), *made_from, *unprinted]
+    note_text = " ".join(filter(None, [*parts, *inputs.remarks]))
     return csv(inputs, lines, known), *pages(spec.paper, spec.id, artifact, spec, texts, note_text)
+
+
+def _remark_axes(
+    inputs: Inputs, grids: list[Grid], lines: list[TableLine], metrics: Mapping[str, Metric]
+) -> None:
+    """Let the note name the metric and the variants of the numbers, where no head does."""
+    heads = (
+        [head for heads in (*grids[0].lines, *grids[0].columns) for head in heads] if grids else []
+    )
+    axes = {head.axis for head in heads}
+    if "metric" not in axes and len(metrics) == 1:
+        inputs.say(f"Cells: {title(*metrics.values())}.")
+    if "row" not in axes and any(
+        owner(metric) != "setting" for metric in inputs.spec.artifact.columns
+    ):
+        inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
+
+
+@dataclass(frozen=True)
+class _Printer:
+    """Cells as text."""
+
+    entries: dict[Place, Entry]
+    metrics: dict[str, Metric]
+    winners: dict[str, set[tuple[str, Row]]]  # (setting, row) by metric
+    notes: dict[str, int]  # number of each remark on a printed number
+
+    @classmethod
+    def of(cls, inputs: Inputs, lines: list[TableLine]) -> "_Printer":
+        entries = {
+            (line.setting, line.row, metric): entry
+            for line in lines
+            for metric, entry in line.entries.items()
+        }
+        metrics = {metric: inputs.metric(metric) for _, _, metric in entries}
+        winners = {
+            name: best(lines, name, metric.direction, metric.digits)
+            for name, metric in metrics.items()
+        }
+        reported = [entry.reported for entry in entries.values()]
+        remarked = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
+        return cls(entries, metrics, winners, {text: n for n, text in enumerate(remarked, 1)})
+
+    def printed(self, markup: Markup, place: Place, behind: Place | None) -> str:
+        """A cell, perhaps with that of a gain behind it."""
+        entry = self.entries[place]
+        note = entry.reported.note if entry.reported else ""
+        mark = f" [{self.notes[note]}]" if note else ""
+        mean, beside = (
+            self._number(markup, place),
+            entry.beside(self.metrics[place[2]].digits, mark),
+        )
+        beside = markup.number(beside)
+        if behind is None:
+            return f"{mean} {beside}".rstrip()
+        if entry.missing == self.entries[behind].missing != MISSING:  # once will do
+            return mean
+        gain = self._number(markup, behind)
+        return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
+
+    def _number(self, markup: Markup, place: Place) -> str:
+        """The mean, bold if it is the best one."""
+        setting, row, metric = place
+        text = markup.number(self.entries[place].number(self.metrics[metric].digits))
+        return markup.bold % text if (setting, row) in self.winners[metric] else text
+
+    def remarks(self) -> list[str]:
+        return [f"[{number}] {text.rstrip('.')}." for text, number in self.notes.items()]
+
+    def units(self) -> str:
+        """The sentence on the units of what was measured."""
+        return units(
+            (self.metrics[metric].name, entry.ours.unit)
+            for (_, _, metric), entry in self.entries.items()
+            if entry.ours.seeds
+        )
 
 
 def table(spec: ArtifactSpec) -> tuple[str, str, str]:
