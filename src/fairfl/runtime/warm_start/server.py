@@ -31,11 +31,13 @@ LIBRARIES = (
     "jinja2",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "pydantic",
     "safetensors.torch",
     "seaborn",
     "torch",
+    "xxhash",
     "yaml",
 )
 # What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
@@ -66,6 +68,7 @@ def preload(workflow: int, names: Iterable[str]) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a job must not touch, and so copy, what all jobs share
+    gc.set_threshold(100_000)  # jobs are short, and read tables of a million cells
     into_huge_pages()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
         raise RuntimeError(f"the imports have started {threads - 1} threads")
