@@ -157,7 +157,7 @@ class Project:
 
     def __init__(self, root: Path, folder: Path, scale: str = TINY, selection: Iterable[str] = SELECTION) -> None:
         self.folder = folder
-        ignore = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("*.pyc.*")  # bytecode goes by the sources' times, what is half written does not
         for name in FOLDERS:
             shutil.copytree(root / name, folder / name, ignore=ignore)
         for name in FILES:

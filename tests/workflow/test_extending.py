@@ -21,7 +21,7 @@ def clone(root, tmp_path) -> Project:
     """With what the commands read beside the workflow."""
     project = Project(root, tmp_path)
     for name in ("tests", "schemas"):
-        shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(root / "pyproject.toml", tmp_path)
     shutil.copy(root / "config.yaml", tmp_path)
     return project

@@ -90,7 +90,7 @@ def test_the_example_table_has_two_features_two_classes_and_four_owners(tmp_path
 
 @pytest.mark.slow
 def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
-    ignore = shutil.ignore_patterns("__pycache__")
+    ignore = shutil.ignore_patterns("*.pyc.*")
     copy_papers(root, tmp_path)
     for name in ("src", "scales", "schemas", "tests"):
         shutil.copytree(root / name, tmp_path / name, ignore=ignore)
