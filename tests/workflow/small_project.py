@@ -288,7 +288,8 @@ def serve() -> None:
             importlib.import_module(name)
     importlib.import_module("snakemake.cli").get_argument_parser()  # imports all plugins of Snakemake
     importlib.import_module("lark").Lark('start: "a"')  # keeps the grammar of grammars
-    preloaded.offer()
+    if sys.platform == "linux":  # elsewhere there are no servers
+        preloaded.offer()
     for line in sys.stdin:
         with tempfile.TemporaryFile() as said:
             pid = os.fork()
