@@ -177,8 +177,10 @@ def split_modifiers(
     modifiers: dict[str, dict[str, Value]] = {}
     for key, value in hyperparameters.items():
         modifier, dot, parameter = key.partition(".")
-        if dot or modifier in known:
-            modifiers.setdefault(modifier, {}).update({parameter: value} if dot else {})
+        if dot:
+            modifiers.setdefault(modifier, {})[parameter] = value
+        elif modifier in known:
+            modifiers.setdefault(modifier, {})
         else:
             algorithms[key] = value
     return algorithms, modifiers

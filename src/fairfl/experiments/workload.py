@@ -54,6 +54,7 @@ class Workload:
     available: frozenset[str] | None = (
         None  # names of jobs that there may be, of those that take long; None: all
     )
+    _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     _tunings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
@@ -322,6 +323,8 @@ class Workload:
 
         Each is added to `settings` on first use, with FedAvg alone.
         """
+        if setting in self._calibrations:
+            return self._calibrations[setting]
         base, paper = self.settings[setting], self.paper_of[setting]
         if base.unstated is None:
             raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
@@ -333,6 +336,7 @@ class Workload:
         for name, point in found.items():
             variants = [Variant(base.unstated.algorithm, {})]
             self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
+        self._calibrations[setting] = found
         return found
 
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
