@@ -51,7 +51,7 @@ def restore(wanted: Restoration, record: Record) -> None:
     if entry is None:
         raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
     results = wanted.record.partition("records/")[0]
-    outputs = [Path(path) for path in wanted.outputs]
+    outputs = list(map(Path, wanted.outputs))
     atomic.sweep(wanted.written)
     for path in outputs:
         _write(path, str(path).removeprefix(results), wanted, record, entry)
@@ -79,9 +79,9 @@ def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: E
             "versions": entry.origin.versions,
             "spec": spec,
             "fingerprint": fingerprint(spec),
+            "arithmetic": entry.arithmetic,
             "recorded": note,
         }
-        how["arithmetic"] = entry.arithmetic
         atomic.write_text(
             path, json.dumps({**entry.results[below], **how}, indent=1, sort_keys=True) + "\n"
         )
@@ -103,14 +103,15 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     wanted = from_text(args.jobs.read_bytes(), list[Restoration], str(args.jobs))
     known: dict[str, Record] = {}
-    for job in wanted:
-        if job.kept:
-            move_back(job)
-            continue
-        setting = setting_of(job.job)
-        if setting not in known:
-            known[setting] = Record(setting, args.recorded)
-        restore(job, known[setting])
+    with atomic.synced_together():
+        for job in wanted:
+            if job.kept:
+                move_back(job)
+                continue
+            setting = setting_of(job.job)
+            if setting not in known:
+                known[setting] = Record(setting, args.recorded)
+            restore(job, known[setting])
     back = sum(bool(job.kept) for job in wanted)
     print(
         f"{len(wanted) - back} jobs of {len(known)} settings from stored results, {back} that were kept"
