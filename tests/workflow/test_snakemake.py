@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from snakemake import api, io, iocontainers, workflow
+from snakemake.output_index import OutputIndex
 from snakemake.rules import Rule
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
@@ -133,6 +134,11 @@ def test_rule_keeps_its_input_and_modifiers_where_they_are_replaced():
         and "self.norun = " in source
         and hasattr(iocontainers.Namedlist, "_allitems")
     )
+
+
+def test_a_rule_of_thousands_of_files_is_asked_whether_it_makes_one():
+    assert "if rule.is_producer(targetfile)" in inspect.getsource(OutputIndex.match_producers)
+    assert "is_producer" in vars(Rule)  # what restore's own one stands in front of
 
 
 def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():

@@ -285,10 +285,11 @@ class Decision:
             ]
             if self.rerun.restored:
                 restore = self.workflow.get_rule(RESTORE)
+                restored = [path for job in self.rerun.restored for path in job["outputs"]]
                 restore._output = OutputFiles()  # what was parsed; `set_output` would add to it
-                restore.set_output(
-                    *(path for job in self.rerun.restored for path in job["outputs"])
-                )
+                restore.set_output(*restored)
+                # Each input of each job would be matched with these one by one, as if they were patterns.
+                restore.is_producer = frozenset(restored).__contains__
             must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         if self.workflow.local_exec and self.workflow.scheduling_settings:
