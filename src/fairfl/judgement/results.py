@@ -3,6 +3,7 @@
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -86,8 +87,9 @@ class Results:
                 (name, Variant(a, {}), metric): Cell(value)
                 for (a, metric), value in drawn_values(path).items()
             }
-        return Cells(_Lazy(cells, self._samples()), one_draw=self.one_draw)
+        return Cells(_Lazy(cells, self._samples), one_draw=self.one_draw)
 
+    @cached_property
     def _samples(self) -> dict[Key, Sample]:
         """All numbers in tidy files. Raises FairflError if one is there twice."""
         unit_of, samples = cache(self._unit), dict[Key, Sample]()
@@ -107,6 +109,14 @@ class Results:
                 raise FairflError(f"{where}: {error}") from None
             of_seed[seed] = value, unit, row
         return samples
+
+    @property
+    def seeds(self) -> Counter[tuple[str, Variant]]:
+        """(setting, variant) -> seeds of its numbers in tidy files."""
+        seeds: Counter[tuple[str, Variant]] = Counter()
+        for (setting, variant, _), of_seed in self._samples.items():
+            seeds[setting, variant] = max(len(of_seed), seeds[setting, variant])
+        return seeds
 
     @cached_property
     def reported(self) -> dict[str, Cells]:

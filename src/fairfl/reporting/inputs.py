@@ -22,7 +22,6 @@ from fairfl.judgement.cells import Cell, Cells, Curve, expanded, metric_of, pool
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.results import Results
 from fairfl.judgement.units import unit_words
-from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
@@ -340,12 +339,10 @@ class Inputs:
     @cached_property
     def _drawn_seeds(self) -> Counter[tuple[str, Variant]]:
         """(setting, variant) -> seeds of a figure's results; none where it needs no runs."""
-        seeds: Counter[tuple[str, Variant]] = Counter()
         if "tidy" in self.spec.files:
-            for (setting, variant, metric), cell in self.ours.cells.items():
-                if origin(metric) == "tidy":
-                    seeds[setting, variant] = max(cell.seeds, seeds[setting, variant])
-        elif "rounds" in self.spec.files:
+            return self.results.seeds
+        seeds: Counter[tuple[str, Variant]] = Counter()
+        if "rounds" in self.spec.files:
             runs = self.rounds[
                 ["setting", "algorithm", "hyperparameters", "seed"]
             ].drop_duplicates()

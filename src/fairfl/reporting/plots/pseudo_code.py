@@ -112,18 +112,28 @@ def _write(
         r"\$(?:\\.|[^$\\])*\$", lambda found: found[0].replace(" ", "{}"), bold
     )  # not broken
     width = 72 * figure.get_figwidth()
-    written = figure.text(x / width, 0, whole, color=color, ha=side, va="baseline", wrap=True)
+    written = figure.text(x / width, 0, whole, color=color, ha=side, va="baseline")
     try:
-        box = written.get_window_extent()
+        over = _over(figure, written)
+        if over > 0:
+            # Only then, as each beginning of the text is measured, formulas and all.
+            written.set_wrap(True)
+            over = _over(figure, written)
     except ValueError as error:
         raise FairflError(
             f"{inputs.where}.options: {text!r}: {str(error).splitlines()[-1]}"
         ) from None
-    if (over := max(-box.x0, box.x1 - figure.bbox.x1) * 72 / figure.dpi) > 0:
+    if over > 0:
         raise FairflError(
             f"{inputs.where}.options: {text!r}: a part of it is {over:.0f} points too wide; divide it"
         )
     return written
+
+
+def _over(figure: Figure, text: Text) -> float:
+    """How far a text stands out of its figure, in points; negative if it does not."""
+    box = text.get_window_extent()
+    return max(-box.x0, box.x1 - figure.bbox.x1) * 72 / figure.dpi
 
 
 def _stack(figure: Figure, lines: list[list[Text]]) -> None:
