@@ -1,4 +1,5 @@
 # Which files the rules read and write, where that depends on the experiments: functions of wildcards.
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.strict import csv_files
 from fairfl.jobs import collect, fetch, reproduction, trials
 from fairfl.judgement.recorded import CLAIMS, stored_comparison
@@ -49,7 +50,7 @@ def raw_files(wc):
 # train, collect
 def optima_to_train_with(wc):
     """The local optima, for algorithms that use them while they train (eagle)."""
-    return local_optima(wc) if "val_best" in workload.declared(wc.algorithm).measurements else []
+    return local_optima(wc) if "val_best" in declaration("algorithms", wc.algorithm).measurements else []
 
 
 def run_of(wc):
@@ -149,7 +150,7 @@ def of_settings(pattern, *needs, only=lambda setting: True):
 
     def files(wc):
         artifact = artifact_of(wc)
-        if not set(needs) & set(workload.needs(artifact)):
+        if not set(needs) & set(artifact.needs):
             return None
         return {
             setting: pattern.format(
@@ -166,7 +167,7 @@ def of_settings(pattern, *needs, only=lambda setting: True):
 def choices(wc):
     """What tuning chose for the rows of an artifact, by <setting>/<algorithm>."""
     artifact = artifact_of(wc)
-    if "tuned" not in workload.needs(artifact):
+    if "tuned" not in artifact.needs:
         return None
     return {choice: f"<results>/tuned/{choice}.json" for choice in known_choices(artifact)}
 
@@ -178,7 +179,7 @@ def known_choices(artifact):
 def models(wc):
     """Final models of the first seed, by run id."""
     artifact = artifact_of(wc)
-    if "model" not in workload.needs(artifact):
+    if "model" not in artifact.needs:
         return None
     return {
         run.id: f"<results>/runs/{run.id}/model.safetensors"
@@ -190,7 +191,7 @@ def models(wc):
 
 def printed_numbers(wc):
     """The paper's own numbers, as far as they are written down, by table."""
-    if "reported" not in workload.needs(artifact_of(wc)):
+    if "reported" not in artifact_of(wc).needs:
         return None
     return csv_files(Path("papers/reported", wc.paper))
 

@@ -145,8 +145,7 @@ def _faults(
     tree: ast.Module, node: ast.ClassDef, interface: _Interface
 ) -> Iterator[tuple[int, str]]:
     """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
-    parts = list(ast.walk(tree))
-    used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     if len(node.bases) > 1 or node.keywords:
         yield (
             node.lineno,
@@ -169,26 +168,21 @@ def _faults(
             yield method.lineno, no_hook(node.name, name, interface.name, interface.hooks)
     for name, value in _assigned(node):
         if name not in interface.attributes:
-            hint = nearest(name, interface.attributes)
-            yield (
-                value.lineno,
-                f"{node.name}.{name} is not a class attribute of {interface.name}{hint}",
-            )
+            what = f"a class attribute of {interface.name}{nearest(name, interface.attributes)}"
+            yield value.lineno, f"{node.name}.{name} is not {what}"
         elif not _is_literal(value):
             yield value.lineno, f"{node.name}.{name} must be a literal, not {ast.unparse(value)}"
-    inside = [
-        method for owner in parts if isinstance(owner, ast.ClassDef) for method in _methods(owner)
-    ]
-    for part in parts:
-        if (
-            isinstance(part, ast.FunctionDef)
-            and part not in inside
-            and [a.arg for a in part.args.args[:1]] == ["self"]
-        ):
-            yield (
-                part.lineno,
-                f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?",
-            )
+    inside: list[ast.FunctionDef] = []
+    for part in ast.walk(tree):  # a class comes before what is in it
+        if isinstance(part, ast.ClassDef):
+            inside += _methods(part)
+        elif isinstance(part, ast.FunctionDef) and part not in inside and _takes_self(part):
+            what = "stands in no class, nobody would call it; is it indented right?"
+            yield part.lineno, f"{part.name}(self, ...) {what}"
+
+
+def _takes_self(function: ast.FunctionDef) -> bool:
+    return [argument.arg for argument in function.args.args[:1]] == ["self"]
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:

@@ -1,17 +1,17 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
-from collections.abc import Collection, Iterator
 from functools import cached_property
-from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import Names, Strict
 from fairfl.experiments.consistency import Consistency
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.described import Algorithm, Metric
 from fairfl.experiments.layout import Layout
+from fairfl.experiments.paper_checks import check_names, check_sources
 from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
@@ -203,11 +203,15 @@ class SelectedArtifact(Strict):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Kinds of files that a table is made from.
+        """Kinds of files that it is made from: those that its plot says, or those of its numbers.
 
         What a setting says stands in the table's own spec. Where it, choices or counts are printed, the paper's stand
         beside them.
         """
+        if self.kind == "static_table":
+            return ()
+        if self.plot:
+            return tuple(declaration("reporting/plots", self.plot).NEEDS)
         read = tuple(kind for kind in self.origins if kind != "setting")
         return read if set(self.origins) <= {"tidy", "timed"} else (*read, "reported")
 
@@ -280,18 +284,6 @@ class Artifact(SelectedArtifact):
         return self
 
 
-def _undescribed(metric: str, described: Collection[str]) -> str:
-    """Why a paper cannot name a metric, and what to write."""
-    # By name: only the message needs it, so no result depends on what computes metrics.
-    unit = import_module("fairfl.metrics.registry").unit_of(metric)
-    if unit is None:
-        return f"unknown metric {metric!r}{nearest(metric, described)}"
-    return (
-        f"metric {metric!r} is measured, but not described. Try under `metrics`: "
-        f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
-    )
-
-
 class Paper(Strict):
     """papers/<paper>.yaml."""
 
@@ -361,76 +353,7 @@ class Paper(Strict):
         return value
 
     @model_validator(mode="after")
-    def _sourced(self) -> "Paper":
-        if self.sources == "own":
-            return self
-        missing = [(f"no {key}", [""]) for key in ("citation", "arxiv") if not getattr(self, key)]
-        for name, algorithm in self.algorithms.items():
-            bare = sorted({*algorithm.defaults, *algorithm.grid} - algorithm.sources.keys())
-            missing.append((f"algorithms.{name}: no source for ", bare))
-        for name, setting in self.settings.items():
-            missing.append(
-                (
-                    f"settings.{name}: no source for ",
-                    [key for key in SOURCED if key not in setting.sources],
-                )
-            )
-        for name, artifact in self.artifacts.items():
-            bare = [
-                claim.id for claim in artifact.claims if "reference" not in claim.model_fields_set
-            ]
-            missing.append((f"artifacts.{name}: no reference for claim ", bare))
-        if faults := [what + ", ".join(keys) for what, keys in missing if keys]:
-            raise ValueError(
-                f"{'; '.join(faults)}. `sources: own` is for an experiment of your own, which needs none"
-            )
+    def _checked(self) -> "Paper":
+        check_sources(self)
+        check_names(self)
         return self
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "Paper":
-        for where, name, known in self._names():
-            if name not in known:
-                raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}")
-        for name, artifact in self.artifacts.items():
-            if fault := next(
-                (_undescribed(m, self.metrics) for m in artifact.columns if m not in self.metrics),
-                "",
-            ):
-                raise ValueError(f"artifacts.{name}.columns: {fault}")
-            if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
-                raise ValueError(f"artifacts.{name}: two claims share an id")
-        if len({relation.id for relation in self.consistency}) < len(self.consistency):
-            raise ValueError("consistency: two relations share an id")
-        for name, setting in self.settings.items():
-            for metric in setting.unstated.targets if setting.unstated else ():
-                if metric not in self.metrics:
-                    raise ValueError(
-                        f"settings.{name}.unstated.targets: {_undescribed(metric, self.metrics)}"
-                    )
-        return self
-
-    def _names(self) -> Iterator[tuple[str, str, Collection[str]]]:
-        """(where, name, what it must be one of) of all that parts of the paper say of others."""
-        for key, artifact in self.artifacts.items():
-            for row in [*artifact.rows, *([artifact.baseline] if artifact.baseline else [])]:
-                yield f"artifacts.{key}: rows: algorithm", row.algorithm, self.algorithms
-        if self.headline:
-            yield "headline.setting", self.headline.setting, self.settings
-            yield "headline.method", self.headline.method.algorithm, self.algorithms
-            yield "headline.baseline", self.headline.baseline.algorithm, self.algorithms
-            yield "headline.fairness", self.headline.fairness, self.metrics
-            yield "headline.utility", self.headline.utility, self.metrics
-        for number, group in enumerate(self.equivalent_rows):
-            yield f"equivalent_rows.{number}.setting", group.setting, self.settings
-            for place, row in enumerate(group.rows):
-                yield f"equivalent_rows.{number}.rows.{place}", row.algorithm, self.algorithms
-        for relation in self.consistency:
-            if relation.setting is not None:
-                yield f"consistency.{relation.id}: setting", relation.setting, self.settings
-        for name, setting in self.settings.items():
-            there = (artifact for artifact in self.artifacts.values() if name in artifact.settings)
-            rows = {
-                row.variant.selector for artifact in there for row in artifact.variants_in(name)
-            }
-            for fitted in setting.fitted or ():
-                yield f"settings.{name}.fitted", fitted, rows

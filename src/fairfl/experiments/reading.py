@@ -129,12 +129,9 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
             raise SpecError(f"{where}: {fault}")
         own = {key: value for key, value in body.items() if key not in ("extends", "levels")}
         parent = body.get("extends")
-        if parent is None:
-            laid = {}
-        elif isinstance(parent, str):
-            laid = resolve(parent, (*trail, name))
-        else:
+        if not isinstance(parent, str | None):
             raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
+        laid = {} if parent is None else resolve(parent, (*trail, name))
         laid.pop("levels", None)  # another setting is another point of the grid, or none
         for level in factors.chosen(body.get("levels"), where):
             laid = _extended(laid, level)

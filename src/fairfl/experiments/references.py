@@ -1,15 +1,16 @@
 """Whatever a workload names is there: settings, algorithms, variants with valid hyper-parameters, what is timed."""
 
 import fnmatch
-import itertools
 from typing import TYPE_CHECKING
 
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.searches import Tuning
 from fairfl.experiments.variant import Run, Variant, selected_by
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 if TYPE_CHECKING:
+    from fairfl.experiments.selection import Selection
     from fairfl.experiments.workload import Workload
 
 
@@ -24,53 +25,52 @@ def check_references(workload: "Workload") -> None:
                 )
     if fault := next(workload.sharing.faults(), None):
         raise SpecError(fault)
+    _check_selected(workload)
+    _check_timing(workload)
+    for name, each in workload.settings.items():
+        if each.tuning and each.tuning.trials_of:
+            trials_owner(workload, name, each.tuning)
+    first: dict[tuple[str, Variant], Run] = {}
+    for table in (workload.variants, workload.timed_variants):
+        for setting, variants in table.items():
+            for variant in variants:
+                place = workload.paper_of[setting], variant
+                first.setdefault(place, Run(setting, variant, 0))
+    for run in first.values():
+        workload.hyperparameters(run)
+        workload.modifiers(run)
+
+
+def _check_selected(workload: "Workload") -> None:
+    """What config.yaml selects is there: settings, algorithms or variants of them."""
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
             raise SpecError(
                 f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}"
             )
-    rows = [
-        row
-        for _, _, a in workload.artifacts.values()
-        for s in a.settings
-        for row in a.variants_in(s)
-    ]
-    known = {
-        s: s.selector if isinstance(s, Variant) else s
-        for r in rows
-        for s in (r.algorithm, r.variant)
-    }
+    known: dict[str | Variant, str] = {}
+    for _, _, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            for row in artifact.variants_in(setting):
+                known |= {row.algorithm: row.algorithm, row.variant: row.variant.selector}
     for text in workload.config.algorithms or []:
         if selected_by(text) not in known:
             raise SpecError(
                 f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}"
             )
-    _check_timing(workload)
-    for name, each in workload.settings.items():
-        if each.tuning and each.tuning.trials_of:
-            trials_owner(workload, name, each.tuning)
-    checked: set[tuple[str, Variant]] = set()
-    for setting, variants in itertools.chain(
-        workload.variants.items(), workload.timed_variants.items()
-    ):
-        for variant in variants:
-            if (workload.paper_of[setting], variant) not in checked:
-                checked.add((workload.paper_of[setting], variant))
-                workload.hyperparameters(Run(setting, variant, 0))
-                workload.modifiers(Run(setting, variant, 0))
 
 
-def left_out(workload: "Workload", name: str) -> str:
+def left_out(selection: "Selection", name: str) -> str:
     """Which key leaves out a paper or an artifact that there is; "" for names of nothing."""
     paper, _, key = name.partition("_")
-    if paper in workload.faulty:
-        return f": {workload.faulty[paper]}"
-    if paper in workload.unselected:
+    if paper in selection.faulty:
+        return f": {selection.faulty[paper]}"
+    if paper in selection.unselected:
         return f": `papers` leaves out {paper}"
-    if paper not in workload.config.papers or key not in workload.papers[paper].artifacts:
+    if paper not in selection.config.papers or key not in selection.papers[paper].artifacts:
         return ""
-    settings = workload.papers[paper].artifacts[key].settings
-    if settings and not any(map(workload.selected, settings)):
+    settings = selection.papers[paper].artifacts[key].settings
+    if settings and not any(map(selection.selected, settings)):
         return f": `settings` leaves out all that it shows: {', '.join(settings[:3])}{', ...' * bool(settings[3:])}"
     return ": `artifacts` leaves it out"
 
@@ -105,7 +105,7 @@ def _check_timing(workload: "Workload") -> None:
         for algorithm in {
             variant.algorithm: None for variant in workload.timed_variants.get(setting, ())
         }:
-            declared = workload.declared(algorithm)
+            declared = declaration("algorithms", algorithm)
             if (
                 not declared.is_federated
                 or "val_best" in declared.measurements

@@ -42,11 +42,6 @@ def known_hyperparameters(
     return value
 
 
-def known_modifiers(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Modifiers and their options, as they are. Raises ValueError for one that is not known."""
-    return known_hyperparameters(value, "modifiers")
-
-
 Levels = Annotated[list[Value], Field(min_length=1)]
 Rates = Annotated[list[float | int | None], Field(min_length=1)]
 

@@ -29,7 +29,6 @@ from fairfl.experiments.searches import (
     Tuning,
     Unstated,
     known_hyperparameters,
-    known_modifiers,
 )
 from fairfl.experiments.variant import Value
 from fairfl.runtime.plain_data import different
@@ -137,11 +136,12 @@ class Setting(Strict):
         default_factory=dict,
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
-    modifiers: Annotated[dict[str, dict[str, Value | None]], AfterValidator(known_modifiers)] = (
-        Field(
-            default_factory=dict,
-            description="values of its own: modifier -> parameter -> value, under those of a row",
-        )
+    modifiers: Annotated[
+        dict[str, dict[str, Value | None]],
+        AfterValidator(partial(known_hyperparameters, kind="modifiers")),
+    ] = Field(
+        default_factory=dict,
+        description="values of its own: modifier -> parameter -> value, under those of a row",
     )
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
     optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")

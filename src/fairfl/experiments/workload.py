@@ -1,21 +1,20 @@
 """Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
 
-import fnmatch
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.calibration import Point, points
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Artifact, Paper, Row
-from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, opt_in, patched
-from fairfl.experiments.references import check_references, left_out, trials_owner
-from fairfl.experiments.scale import Scale
+from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, patched
+from fairfl.experiments.references import check_references, trials_owner
 from fairfl.experiments.searches import product
+from fairfl.experiments.selection import Selection
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.sharing import Sharing, with_setting_owners
 from fairfl.experiments.strict import load, yaml_files
@@ -23,7 +22,6 @@ from fairfl.experiments.variant import (
     Run,
     Variant,
     format_hyperparameters,
-    selected_by,
     split_modifiers,
 )
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
@@ -33,27 +31,14 @@ from fairfl.runtime.validation import SpecError, check, nearest
 
 
 @dataclass
-class Workload:
-    """All that `snakemake` may be asked for, at one scale.
+class Workload(Selection):
+    """All that `snakemake` may be asked for, at one scale."""
 
-    `papers` are those of `config.papers`, whose artifacts are built, and those that only lend them settings.
-    """
-
-    config: Config
-    papers: dict[str, Paper]
-    scale: Scale
-    settings: dict[str, Setting]
-    paper_of: dict[str, str]
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
-    faulty: dict[str, str] = field(
-        default_factory=dict
-    )  # papers that only a pattern means -> why they are left out
-    unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
-    available: frozenset[str] | None = (
-        None  # names of jobs that there may be, of those that take long; None: all
-    )
+    # Names of jobs that there may be, of those that take long; None: all.
+    available: frozenset[str] | None = None
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     _tunings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
@@ -84,64 +69,6 @@ class Workload:
 
     # -- runs ---------------------------------------------------------------------------------
     @cached_property
-    def known(self) -> dict[str, tuple[str, str, Artifact]]:
-        """Artifacts that may be targets: 'eagle_table8' -> (paper, id, artifact), each with its selected settings."""
-        every = {
-            f"{name}_{key}": (name, key, kept)
-            for name in self.config.papers
-            for key, artifact in self.papers[name].artifacts.items()
-            if (kept := self._restricted(artifact)) is not None
-        }
-        if self.config.artifacts is None:
-            return every
-        for wanted in self.config.artifacts:
-            if wanted not in every:
-                why = left_out(self, wanted) or nearest(wanted, every)
-                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{why}")
-        return {key: value for key, value in every.items() if key in self.config.artifacts}
-
-    @cached_property
-    def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
-        """Selected artifacts: the known ones, without those on request unless config.yaml asks for these."""
-        asked_for = self.config.artifacts is not None or self.config.tuned
-        left_out = [name for name in opt_in(self.scale, self.papers) if not asked_for]
-        return {name: entry for name, entry in self.known.items() if name not in left_out}
-
-    def selected(self, setting: str) -> bool:
-        matches, wanted = partial(fnmatch.fnmatchcase, setting), self.config.settings
-        if wanted is None:
-            return not any(map(matches, self.scale.left_out))
-        return any(map(matches, wanted))
-
-    @property
-    def open(self) -> list[str]:
-        """Settings of the selected artifacts that have facts to calibrate."""
-        used = dict.fromkeys(
-            name for _, _, artifact in self.artifacts.values() for name in artifact.settings
-        )
-        return [name for name in used if self.settings[name].unstated]
-
-    @cached_property
-    def _selectors(self) -> set[str | Variant]:
-        """What `algorithms` in config.yaml names: algorithms, or variants of them."""
-        return {selected_by(text) for text in self.config.algorithms or ()}
-
-    def wants(self, variant: Variant) -> bool:
-        """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
-        return self.config.algorithms is None or not self._selectors.isdisjoint(
-            (variant.algorithm, variant)
-        )
-
-    def _restricted(self, artifact: Artifact) -> Artifact | None:
-        """The artifact without settings that are not to run; None if nothing of it is left."""
-        kept = list(filter(self.selected, artifact.settings))
-        return (
-            artifact.model_copy(update={"settings": kept})
-            if kept or not artifact.settings
-            else None
-        )
-
-    @cached_property
     def variants(self) -> dict[str, dict[Variant, Variant]]:
         """setting -> {variant: variant as the artifact that comes first writes it}, over the selected artifacts."""
         table: dict[str, dict[Variant, Variant]] = {}
@@ -166,7 +93,7 @@ class Workload:
 
     def _before(self, setting: str, variant: Variant) -> Variant | None:
         """The variant that must have run first, `depends_on` in the algorithm's file."""
-        depends_on = self.declared(variant.algorithm).depends_on
+        depends_on = declaration("algorithms", variant.algorithm).depends_on
         if depends_on is None:
             return None
         first, shared = depends_on
@@ -234,7 +161,7 @@ class Workload:
             Run(setting, variant, seed)
             for setting, variants in self.variants.items()
             for variant in variants
-            if self.declared(variant.algorithm).is_federated
+            if declaration("algorithms", variant.algorithm).is_federated
             for seed in self.settings[setting].seeds
             if self.has("train", f"{setting}/{variant.algorithm}/{variant.folder}/seed{seed}")
         ]
@@ -265,10 +192,6 @@ class Workload:
 
     def runs_of(self, setting: str) -> list[Run]:
         return [run for run in self.runs if run.setting == setting]
-
-    def declared(self, algorithm: str) -> Any:
-        """Config, constants and class attributes of an algorithm file."""
-        return declaration("algorithms", algorithm)
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
         """All parameters of the algorithm: row values over the setting's over the paper's defaults over the file's."""
@@ -309,7 +232,7 @@ class Workload:
             }
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
-            if name in self.declared(run.algorithm).incompatible_modifiers:
+            if name in declaration("algorithms", run.algorithm).incompatible_modifiers:
                 raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
             if losses is not None and setting.loss not in losses:
                 raise SpecError(
@@ -374,14 +297,6 @@ class Workload:
             for row in artifact.rows_in(setting)
             if self.tunes(setting, row.algorithm) and self.wants(row.variant)
         ]
-
-    def needs(self, artifact: Artifact) -> list[str]:
-        """Kinds of files that an artifact is made from."""
-        if artifact.kind == "static_table":
-            return []
-        return list(
-            declaration("reporting/plots", artifact.plot).NEEDS if artifact.plot else artifact.needs
-        )
 
     def tunes(self, setting: str, algorithm: str) -> bool:
         """True if the algorithm is tuned in the setting."""

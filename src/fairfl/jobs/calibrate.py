@@ -18,6 +18,7 @@ from fairfl.runtime.errors import FairflError
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
+    from fairfl.judgement.calibration import Target
     from fairfl.judgement.cells import Cell
 
 
@@ -127,35 +128,31 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
 def choose(spec: Spec) -> dict[str, Any]:
     """The choice and the fit of every point, the best first."""
     from fairfl.judgement import calibration
-    from fairfl.judgement.cells import digits_of
-    from fairfl.judgement.units import half_unit
 
     ours, reported = numbers(spec)
-    digits = digits_of(spec.metrics)
-    targets = {
-        metric: calibration.Target(
-            reported[metric],
-            tolerance,
-            half_unit(reported[metric], spec.metrics[metric].unit, digits(metric)),
-        )
-        for metric, tolerance in spec.targets.items()
-    }
+    targets = _targets(spec, reported)
     found, noise = calibration.fits(ours, targets, spec.reported_seeds)
     known = bool(noise) and None not in noise.values()
     number = calibration.choice(
         found, [len(point.departures) for point in spec.points], known, spec.level
     )
-    order = sorted(
-        range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0)
-    )
     told = [fit.worse is None or fit.worse >= 1 - spec.level for fit in found]
-    chosen = spec.points[number]
+    points = [
+        {
+            "options": point.options,
+            "departures": point.departures,
+            "ours": {metric: cell.mean for metric, cell in cells.items()},
+            "misfit": fit.misfit,
+            "worse": fit.worse,
+        }
+        for point, cells, fit in zip(spec.points, ours, found, strict=True)
+    ]
     return {
         "setting": spec.setting,
         "algorithm": spec.algorithm,
         "data": spec.data,
-        "chosen": chosen.options,
-        "changes": chosen.changes,
+        "chosen": spec.points[number].options,
+        "changes": spec.points[number].changes,
         "told_apart": known and told[0],
         "explanation": _explanation(spec, number, known, not noise, told.count(False), len(found)),
         "targets": {
@@ -166,16 +163,24 @@ def choose(spec: Spec) -> dict[str, Any]:
             }
             for metric, target in targets.items()
         },
-        "points": [
-            {
-                "options": spec.points[n].options,
-                "departures": spec.points[n].departures,
-                "ours": {metric: ours[n][metric].mean for metric in spec.targets},
-                "misfit": found[n].misfit,
-                "worse": found[n].worse,
-            }
-            for n in order
-        ],
+        "points": sorted(points, key=lambda point: (point["misfit"] is None, point["misfit"] or 0)),
+    }
+
+
+def _targets(spec: Spec, reported: dict[str, float]) -> "dict[str, Target]":
+    """The reported number of each metric, with the miss that counts 1 and half the unit of its last digit."""
+    from fairfl.judgement.calibration import Target
+    from fairfl.judgement.cells import digits_of
+    from fairfl.judgement.units import half_unit
+
+    digits = digits_of(spec.metrics)
+    return {
+        metric: Target(
+            reported[metric],
+            tolerance,
+            half_unit(reported[metric], spec.metrics[metric].unit, digits(metric)),
+        )
+        for metric, tolerance in spec.targets.items()
     }
 
 

@@ -5,6 +5,7 @@ Or the published weights that a model may start from: ``--weights resnet18``.
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,32 +79,14 @@ def main(argv: list[str] | None = None) -> None:
         SourceError: a file that no source could deliver.
         OSError: the marker cannot be written.
     """
-    parser = job.parser("fetch", spec=False, out="marker file to write")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--dataset", help="name of the data set")
-    what.add_argument(
-        "--weights",
-        choices=sorted(pretrained.PUBLISHED),
-        help="model whose published weights to obtain",
-    )
-    parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
-    parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
-    parser.add_argument(
-        "--mirror", action="append", default=[], help="folder or address; may be repeated"
-    )
-    parser.add_argument("--offline", action="store_true", help="use no network")
-    args = parser.parse_args(argv)
-
-    files: tuple[RemoteFile, ...]
+    args = _parser().parse_args(argv)
+    files: Sequence[RemoteFile]
     if args.weights:
-        kind, name, files = "weights", args.weights, (pretrained.PUBLISHED[args.weights],)
+        kind, name, files = "weights", args.weights, [pretrained.PUBLISHED[args.weights]]
     else:
-        options = from_text(args.options, registry.load(args.dataset).Config, "--options")
-        kind, name, files = (
-            "dataset",
-            args.dataset,
-            registry.files(args.dataset, options.model_dump()),
-        )
+        kind, name = "dataset", args.dataset
+        options = from_text(args.options, registry.load(name).Config, "--options")
+        files = registry.files(name, options.model_dump())
     with job.run_context(args, args.out):
         copies = find_all(files, name, args.folder, args.mirror, args.offline)
         _check(files, name, copies, args.folder, args.spec)
@@ -118,6 +101,24 @@ def main(argv: list[str] | None = None) -> None:
             for copy in copies
         ]
         atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = job.parser("fetch", spec=False, out="marker file to write")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--dataset", help="name of the data set")
+    what.add_argument(
+        "--weights",
+        choices=sorted(pretrained.PUBLISHED),
+        help="model whose published weights to obtain",
+    )
+    parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
+    parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
+    parser.add_argument(
+        "--mirror", action="append", default=[], help="folder or address; may be repeated"
+    )
+    parser.add_argument("--offline", action="store_true", help="use no network")
+    return parser
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ alike, and their ratios mean something where the seconds themselves tell more ab
 algorithms.
 """
 
+import argparse
 import json
 import time
 from pathlib import Path
@@ -18,7 +19,12 @@ from fairfl.runtime.manifest import manifest
 from fairfl.simulation.training_spec import TimingSpec as Spec
 
 if TYPE_CHECKING:
+    import torch
+
     from fairfl.experiments.workload import Workload
+    from fairfl.simulation.simulation import Simulation
+
+FILES = {"data": "prepared data set (.safetensors)", "partition": "partition (.parquet)"}
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
@@ -57,46 +63,24 @@ def main(argv: list[str] | None = None) -> None:
 
     from fairfl.simulation import device
     from fairfl.simulation.backends import cuda_graph
-    from fairfl.simulation.clients import load_clients
-    from fairfl.simulation.simulation import Simulation
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
     parser = job.parser(
         "timing", "device", "backend", "cuda-graphs", "threads", out="the seconds (.json)"
     )
-    parser.add_argument(
-        "--data",
-        nargs="?",
-        type=Path,
-        help="prepared data set (.safetensors); read if the spec has variants",
-    )
-    parser.add_argument(
-        "--partition",
-        nargs="?",
-        type=Path,
-        help="partition (.parquet); read if the spec has variants",
-    )
+    for option, text in FILES.items():
+        parser.add_argument(
+            f"--{option}", nargs="?", type=Path, help=f"{text}; read if the spec has variants"
+        )
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):
         chosen = device.choose(
             args.device, args.threads, spec.precision, alone=True, cuda_graphs=args.cuda_graphs
         )
-        simulations = []
-        if spec.variants:
-            if args.data is None or args.partition is None:
-                raise FairflError(f"{spec.setting}: timing variants needs --data and --partition")
-            clients = load_clients(args.data, args.partition, chosen)
-            try:
-                simulations = [
-                    Simulation(variant, clients, None, chosen, args.backend)
-                    for variant in spec.variants
-                ]
-            except ValueError as error:
-                raise FairflError(f"{spec.setting}: {error}") from None
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
-        seconds = measure(spec, simulations, watch)
+        simulations = _simulations(spec, args, chosen) if spec.variants else []
         record = manifest(
             args.spec,
             started,
@@ -105,10 +89,28 @@ def main(argv: list[str] | None = None) -> None:
             threads=args.threads,
             arithmetic=job.arithmetic_of(args),
             **({} if chosen.type == "cpu" else {"cuda_graphs": cuda_graph.usage()}),
-            **seconds,
+            **measure(spec, simulations, watch),
         )
         atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
     print(f"done in {record['seconds']} s on {record['processor']}")
+
+
+def _simulations(
+    spec: Spec, args: argparse.Namespace, device: "torch.device"
+) -> list["Simulation"]:
+    """The federation of each variant before its first round."""
+    from fairfl.simulation.clients import load_clients
+    from fairfl.simulation.simulation import Simulation
+
+    if args.data is None or args.partition is None:
+        raise FairflError(f"{spec.setting}: timing variants needs --data and --partition")
+    clients = load_clients(args.data, args.partition, device)
+    try:
+        return [
+            Simulation(variant, clients, None, device, args.backend) for variant in spec.variants
+        ]
+    except ValueError as error:
+        raise FairflError(f"{spec.setting}: {error}") from None
 
 
 if __name__ == "__main__":

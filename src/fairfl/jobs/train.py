@@ -89,67 +89,31 @@ def main(argv: list[str] | None = None) -> None:
     import pyarrow.parquet as pq
     from safetensors.torch import save
 
-    from fairfl.simulation import device, run_files, toy_run
+    from fairfl.simulation import device, run_files
     from fairfl.simulation.checkpoint import Checkpoint
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    parser = job.parser(
-        "train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model"
-    )
-    parser.add_argument(
-        "--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k"
-    )
-    parser.add_argument(
-        "--tuned",
-        nargs="?",
-        type=Path,
-        help="what fairfl.jobs.tune chose; read if the spec says so",
-    )
-    parser.add_argument(
-        "--after", nargs="?", type=Path, help="summary.json of the run that this one comes after"
-    )
-    args = parser.parse_args(argv)
-    spec = requested = job.spec_of(args, Spec)
-    choice = None
-    if requested.tuned:
-        if args.tuned is None:
-            raise FairflError(
-                f"{requested.setting}: a tuned run needs the file of chosen values: name it with --tuned"
-            )
-        choice = result_files.read(args.tuned, TunedChoice)
-        spec = tuned(requested, choice)
+    args = _parser().parse_args(argv)
+    spec, choice = _resolve(job.spec_of(args, Spec), args.tuned)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose(
             args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
         )
         clients = load_clients(args.data, args.partition, chosen)
-        earlier = run_files.memberships(args.after) if args.after else None
-        if args.code:
-            toy_run.check_once(args.code, spec, clients.count, earlier)
-        simulation = _simulation(spec, clients, args, chosen, earlier)
+        simulation = _simulation(spec, clients, args, chosen)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         ready = time.monotonic()
         result = simulation.run(checkpoint)
         training = time.monotonic() - ready
-
         summary = manifest(
             args.spec,
             started,
-            **device.facts(chosen),
             arithmetic=job.arithmetic_of(args),
-            backend=type(simulation.backend).__name__.lower(),
-            parameters=simulation.parameters,
             training_seconds=round(training, 3),
-            data_source=run_files.source(clients, simulation.backend.model),
-            dropped_reports=result.dropped,
-            diverged=run_files.diverged(clients, result),
-            measures=simulation.measures(),
+            **run_files.facts(simulation),
             **({"chosen": choice.model_dump(exclude={"value"})} if choice else {}),
-            **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
-            **({} if clients.clusters is None else {"clusters": clients.clusters}),
-            **({"partition": clients.changed} if clients.changed else {}),
         )
         with atomic.replacing(metrics) as temporary:
             pq.write_table(run_files.history_table(result), temporary)
@@ -161,18 +125,43 @@ def main(argv: list[str] | None = None) -> None:
     )
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = job.parser(
+        "train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model"
+    )
+    helps = {
+        "optima": "folder of the local optima; read if the algorithm needs L*_k",
+        "tuned": "what fairfl.jobs.tune chose; read if the spec says so",
+        "after": "summary.json of the run that this one comes after",
+    }
+    for option, text in helps.items():
+        parser.add_argument(f"--{option}", nargs="?", type=Path, help=text)
+    return parser
+
+
+def _resolve(requested: Spec, file: Path | None) -> tuple[Spec, TunedChoice | None]:
+    """The spec of the run, and what fairfl.jobs.tune chose for it if the request is tuned."""
+    if not requested.tuned:
+        return requested, None
+    if file is None:
+        raise FairflError(
+            f"{requested.setting}: a tuned run needs the file of chosen values: name it with --tuned"
+        )
+    choice = result_files.read(file, TunedChoice)
+    return tuned(requested, choice), choice
+
+
 def _simulation(
-    spec: Spec,
-    clients: "Clients",
-    args: argparse.Namespace,
-    device: "torch.device",
-    memberships: "torch.Tensor | None",
+    spec: Spec, clients: "Clients", args: argparse.Namespace, device: "torch.device"
 ) -> "Simulation":
     """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
     from fairfl import algorithms
-    from fairfl.simulation import run_files
+    from fairfl.simulation import run_files, toy_run
     from fairfl.simulation.simulation import Simulation
 
+    memberships = run_files.memberships(args.after) if args.after else None
+    if args.code:
+        toy_run.check_once(args.code, spec, clients.count, memberships)
     needed = "val_best" in algorithms.load(spec.algorithm).measurements
     if needed and args.optima is None:
         raise FairflError(

@@ -4,12 +4,16 @@ import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fairfl.runtime.errors import FairflError
+
+if TYPE_CHECKING:
+    from fairfl.partition.partition_file import Partition
 
 # What labels may be, in words.
 _LABELS = {
@@ -150,61 +154,65 @@ def load_clients(
     from fairfl.data import prepared
     from fairfl.partition.partition_file import PARTS, read
 
+    inputs, labels, metadata = _samples(data)
+    classes = int(prepared.numbers(data, metadata, "classes")[0])
+    names = "scale_mean", "scale_std"
+    scales = (prepared.scale(data, metadata, name, inputs.shape[1]) for name in names)
+    mean, std = (torch.tensor(values, dtype=dtype).view(-1, 1, 1) for values in scales)
+    assigned = read(partition, len(inputs))
+    if only is not None:
+        if only >= assigned.clients:
+            raise FairflError(f"{partition}: there is no client {only}")
+        assigned = assigned.only(only)
+    parts = {}
+    for number, name in enumerate(PARTS):
+        order, counts = _by_client(assigned, number)
+        columns = {key: torch.from_numpy(of[order]) for key, of in assigned.columns.items()}
+        x, y = inputs[columns["row"]], columns.get("label", labels[columns["row"]])
+        where = f"{data}, {name} part"
+        prepared.check_values(where, x.numpy())
+        y = torch.from_numpy(prepared.targets(where, classes, y.numpy(), x.numpy()))
+        x = _turned(_scaled(x, mean, std), columns.get("turn"))
+        parts[name] = Part(x.to(device), y.to(device), counts)
+    shape, source = tuple(inputs.shape[1:]), metadata.get("source", "")
+    return Clients(parts, classes, shape, source, assigned.clusters, (mean, std), assigned.changed)
+
+
+def _samples(data: Path) -> tuple[Tensor, Tensor, dict[str, str]]:
+    """Inputs, labels and metadata of prepared data."""
+    from fairfl.data import prepared
+
     tensors, metadata = prepared.load(data, "inputs", "labels", framework="pt")
     inputs, labels = tensors["inputs"], tensors["labels"]
     prepared.check_form(str(data), inputs)
     if labels.shape[:1] != inputs.shape[:1]:
         shapes = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
         raise FairflError(f"{data}: has {shapes}; delete it and run again")
-    classes = int(prepared.numbers(data, metadata, "classes")[0])
-    mean, std = (
-        torch.tensor(prepared.scale(data, metadata, name, inputs.shape[1]), dtype=dtype).view(
-            -1, 1, 1
-        )
-        for name in ("scale_mean", "scale_std")
-    )
-    assigned = read(partition, len(inputs))
-    if only is not None:
-        if only >= assigned.clients:
-            raise FairflError(f"{partition}: there is no client {only}")
-        assigned = assigned.only(only)
-    row, client, part = (assigned.columns[name] for name in ("row", "client", "part"))
-    turn, label = assigned.columns.get("turn"), assigned.columns.get("label")
-    parts = {}
-    for number, name in enumerate(PARTS):
-        chosen = part == number
-        order = np.flatnonzero(chosen)[np.argsort(client[chosen], kind="stable")]
-        picked = torch.from_numpy(row[order])
-        x, y = inputs[picked], labels[picked] if label is None else torch.from_numpy(label[order])
-        prepared.check_values(f"{data}, {name} part", x.numpy())
-        y = torch.from_numpy(
-            prepared.targets(f"{data}, {name} part", classes, y.numpy(), x.numpy())
-        )
-        if x.dtype == torch.uint8:
-            x = x.to(dtype).div_(255).sub_(mean).div_(std)
-        elif x.is_floating_point():
-            x = x.to(dtype)
-        if turn is not None:
-            x = _turned(x, torch.from_numpy(turn[order]))
-        counts = torch.from_numpy(np.bincount(client[order], minlength=assigned.clients))
-        parts[name] = Part(x.to(device), y.to(device), counts)
-    source = metadata.get("source", "")
-    return Clients(
-        parts,
-        classes,
-        tuple(inputs.shape[1:]),
-        source,
-        assigned.clusters,
-        (mean, std),
-        assigned.changed,
-    )
+    return inputs, labels, metadata
 
 
-def _turned(images: Tensor, turns: Tensor) -> Tensor:
+def _scaled(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Images in [0, 1] less `mean` over `std`, features as they are, both of the type of these; or tokens."""
+    if x.dtype == torch.uint8:
+        return x.to(mean.dtype).div_(255).sub_(mean).div_(std)
+    return x.to(mean.dtype) if x.is_floating_point() else x
+
+
+def _by_client(assigned: "Partition", part: int) -> tuple[np.ndarray, Tensor]:
+    """Lines of the samples of a part, one client after the other, and how many each client has."""
+    chosen = np.flatnonzero(assigned.columns["part"] == part)
+    client = assigned.columns["client"][chosen]
+    counts = np.bincount(client, minlength=assigned.clients)
+    return chosen[np.argsort(client, kind="stable")], torch.from_numpy(counts)
+
+
+def _turned(images: Tensor, turns: Tensor | None) -> Tensor:
     """Images [N, C, H, W], H = W, rotated by so many quarter turns each, exactly: no pixel is interpolated.
 
-    Raises FairflError if the samples are no square images.
+    Without `turns` any samples, as they are. Raises FairflError if the samples are no square images.
     """
+    if turns is None:
+        return images
     if images.dim() != 4 or images.shape[2] != images.shape[3]:
         raise FairflError(
             f"a rotation needs square images, the samples have shape {list(images.shape[1:])}"

@@ -1,5 +1,7 @@
 """The history of a run: losses, accuracies and recalls of every client at the evaluated rounds."""
 
+from dataclasses import dataclass, field
+
 import torch
 from torch import Tensor
 
@@ -8,6 +10,24 @@ from fairfl.simulation.evaluation import Evaluation, count, recall
 
 # Evaluations that wait on a GPU before they are fetched together; on a CPU nothing is gained by keeping their hits.
 PENDING = 32
+
+
+@dataclass
+class Result:
+    """What a run ends with. `history` has one row for each evaluated round (see History)."""
+
+    x: Tensor  # [P + B], or [M, P + B] if the server keeps M models
+    history: list[dict[str, Tensor]]
+    dropped: int = 0  # reports that were left out, of all rounds, for a NaN or an infinity
+    path: list[Tensor] = field(
+        default_factory=list
+    )  # x at the evaluated rounds, if the setting keeps it
+    mixture: Tensor | None = None  # [K, R], see EvaluationModels; of the last evaluation
+
+
+def log_spaced(rounds: int, count: int) -> frozenset[int]:
+    """So many rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
+    return frozenset(round(rounds ** (i / (count - 1))) for i in range(count))
 
 
 class History:

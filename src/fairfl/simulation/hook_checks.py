@@ -111,17 +111,11 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
     for name in ("mix", "momentum", "frozen", "epochs"):
         value, share = getattr(answer, name), name in ("mix", "momentum")
         if value is not None or name in ("momentum", "frozen"):
-            _of_kind(
-                hook,
-                name,
-                value,
-                (int, float) if share else int,
-                "a number" if share else "a whole number",
-            )
+            words, kind = ("a number", (int, float)) if share else ("a whole number", (int,))
+            _of_kind(hook, name, value, kind, words)
             if not 0 <= value <= (1 if share else inf):
-                raise wrong(
-                    hook, f"{name} is {value}, expected {'0 to 1' if share else '0 or more'}"
-                )
+                expected = "0 to 1" if share else "0 or more"
+                raise wrong(hook, f"{name} is {value}, expected {expected}")
     for name in ("slope", "force"):
         if getattr(answer, name) is not None and not callable(getattr(answer, name)):
             raise wrong(hook, f"{name} is {_said(getattr(answer, name))}, expected a function")

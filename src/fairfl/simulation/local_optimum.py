@@ -4,11 +4,12 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from fairfl.algorithms.interface import EvaluationModels
 from fairfl.algorithms.local_only import is_flat
 from fairfl.partition.partition_file import PARTS
-from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.interface import Backend, LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.evaluation import client_losses, count, evaluate, finite
@@ -24,8 +25,24 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
     only rose, as at too large a rate, has diverged and has neither: the model that it starts from is no optimum.
     """
     backend, x = make_backend(spec, clients, "auto", chosen)
-    rule = spec.local_optimum
-    loss = LOSSES[spec.loss]
+    best, epoch, reason = _best(spec, clients, backend, x)
+    result: dict[str, Any] = {"epochs": epoch, "stopped": reason}
+    for part in PARTS:
+        samples = clients.parts[part]
+        models = EvaluationModels(best.unsqueeze(0))
+        measured = evaluate(backend.forward, LOSSES[spec.loss], models, samples, clients.classes)
+        result[f"loss_{part}"] = finite(float(measured.loss[0]))
+        labels = int(count(samples, clients.classes).sum())
+        learnt = labels and best.isfinite().all()
+        result[f"accuracy_{part}"] = float(measured.hits.sum()) / labels if learnt else None
+    return result
+
+
+def _best(
+    spec: LocalOptimumSpec, clients: Clients, backend: Backend, x: Tensor
+) -> tuple[Tensor, int, str]:
+    """The best model seen, the epochs, and why training stopped."""
+    rule, loss = spec.local_optimum, LOSSES[spec.loss]
     # The client is number 0 in this job; its own branch of the seed tree keeps the clients' batches apart.
     seed = seed_of(spec.seed, "optimum", spec.client)
     local = LocalTraining(1, spec.batch_size, seed, spec.optimizer, spec.weight_decay)
@@ -52,14 +69,4 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
     rose = reason == "diverged" or losses[-1] - losses[0] > rule.flat_tolerance * abs(losses[0])
     if rose and min(losses) == losses[0]:
         reason, best = "diverged", torch.full_like(x, math.nan)
-    result: dict[str, Any] = {"epochs": epoch, "stopped": reason}
-    for part in PARTS:
-        samples = clients.parts[part]
-        measured = evaluate(
-            backend.forward, loss, EvaluationModels(best.unsqueeze(0)), samples, clients.classes
-        )
-        result[f"loss_{part}"] = finite(float(measured.loss[0]))
-        labels = int(count(samples, clients.classes).sum())
-        learnt = labels and best.isfinite().all()
-        result[f"accuracy_{part}"] = float(measured.hits.sum()) / labels if learnt else None
-    return result
+    return best, epoch, reason

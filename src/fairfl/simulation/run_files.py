@@ -9,8 +9,10 @@ import torch
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import LocalOptimum, Summary
+from fairfl.simulation import device
 from fairfl.simulation.clients import Clients
-from fairfl.simulation.simulation import Result
+from fairfl.simulation.history import Result
+from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.training_spec import TrainingSpec
 
 
@@ -44,9 +46,22 @@ def memberships(path: Path) -> torch.Tensor:
     return torch.tensor(mixture, dtype=torch.float64)
 
 
-def source(clients: Clients, model: torch.nn.Module) -> str:
-    """Where the data came from, and the model's first values if those are not drawn."""
-    return "; ".join(filter(None, [clients.source, getattr(model, "origin", "")]))
+def facts(simulation: Simulation) -> dict[str, Any]:
+    """What a summary says of a run that has ended, beside its numbers."""
+    clients, result, model = simulation.clients, simulation.result, simulation.backend.model
+    return {
+        **device.facts(simulation.device),
+        "backend": type(simulation.backend).__name__.lower(),
+        "parameters": simulation.parameters,
+        # The model's first values have an origin if they are not drawn.
+        "data_source": "; ".join(filter(None, [clients.source, getattr(model, "origin", "")])),
+        "dropped_reports": result.dropped,
+        "diverged": diverged(clients, result),
+        "measures": simulation.measures(),
+        **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
+        **({} if clients.clusters is None else {"clusters": clients.clusters}),
+        **({"partition": clients.changed} if clients.changed else {}),
+    }
 
 
 def diverged(clients: Clients, result: Result) -> bool:

@@ -1,6 +1,6 @@
 """The simulator: in every round clients are selected, measured, trained and measured, and the server aggregates."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,31 +22,18 @@ from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters, hook_checks
 from fairfl.simulation.aggregation import drop_diverged, server_step
-from fairfl.simulation.backends.interface import LocalTraining, Work, start_of
+from fairfl.simulation.backends.interface import Backend, LocalTraining, Work, start_of
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.client_measurements import ClientMeasurements
 from fairfl.simulation.clients import Clients, sent
 from fairfl.simulation.communication import Communication
 from fairfl.simulation.evaluation import Evaluation, client_losses, count, evaluate
-from fairfl.simulation.history import History
+from fairfl.simulation.history import History, Result, log_spaced
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
 from fairfl.simulation.seeds import first_of_permutation, generator, seed_of
 from fairfl.simulation.training_spec import Model, TrainingSpec
-
-
-@dataclass
-class Result:
-    """What a run ends with. `history` has one row for each evaluated round (fairfl.simulation.history)."""
-
-    x: Tensor  # [P + B], or [M, P + B] if the server keeps M models
-    history: list[dict[str, Tensor]]
-    dropped: int = 0  # reports that were left out, of all rounds, for a NaN or an infinity
-    path: list[Tensor] = field(
-        default_factory=list
-    )  # x at the evaluated rounds, if the setting keeps it
-    mixture: Tensor | None = None  # [K, R], see EvaluationModels; of the last evaluation
 
 
 @dataclass(frozen=True)
@@ -67,11 +54,6 @@ class TrainedModels:
     def models(self) -> Tensor:
         """The models after training: all at once, and so a second copy of what was moved."""
         return self.start - self.moved if self.unmoved is None else self.unmoved
-
-
-def log_spaced(rounds: int, count: int) -> frozenset[int]:
-    """So many rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
-    return frozenset(round(rounds ** (i / (count - 1))) for i in range(count))
 
 
 class Simulation:
@@ -100,22 +82,10 @@ class Simulation:
     ) -> None:
         self.spec, self.clients, self.device = spec, clients, device
         self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
-        hooks = self.algorithm
-        self.needs = hook_checks.measurements(hooks)
+        self.needs = hook_checks.measurements(self.algorithm)
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
-        models = hooks.server_models()
-        architecture = hooks.architecture(spec.model.model_dump(), clients.count)
-        model = Model(**hook_checks.architecture(hooks.architecture, architecture))
-        sequential = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
-        self.backend, self.x = make_backend(
-            spec.model_copy(update={"model": model}),
-            clients,
-            backend,
-            device,
-            models if models is None else hook_checks.count(hooks.server_models, models),
-            self.modifiers.changes_local_steps or sequential,
-        )
+        self.backend, self.x = self._made_backend(backend)
         self.parameters = flat_parameters.count(self.backend.model)  # P
         self.loss = LOSSES[spec.loss]
         self.train_part = clients.parts["train"]
@@ -138,21 +108,32 @@ class Simulation:
             of_objective=self.algorithm.measures_objective and self.modifiers.objective is not None,
             plain_steps=self.algorithm.uses_plain_sgd() and not self.modifiers.changes_local_steps,
         )
-        federation = self._federation(memberships)
-        self.round = 0
-        self.state = hook_checks.state(hooks.init_state, hooks.init_state(federation))
-        self.modifiers.init(federation)
-        traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
-        self.communication = Communication(traffic, self.parameters)
-        self.exchanges_per_round = hook_checks.count(
-            hooks.exchanges_per_round, hooks.exchanges_per_round(federation)
-        )
-        self.history = History(clients)
-        self.result = Result(self.x, self.history.rows)
-        self.stalled = False  # in the newest round nobody sent finite numbers
+        self._init_state(memberships)
 
-    def _federation(self, memberships: Tensor | None) -> Federation:
-        return Federation(
+    def _made_backend(self, name: str) -> tuple[Backend, Tensor]:
+        """The backend and the server's first model or models, of the architecture that the algorithm asks for."""
+        hooks, spec = self.algorithm, self.spec
+        architecture = hooks.architecture(spec.model.model_dump(), self.clients.count)
+        model = Model(**hook_checks.architecture(hooks.architecture, architecture))
+        models = hooks.server_models()
+        sequential = f"algorithm {spec.algorithm}" if hooks.requires_sequential else ""
+        return make_backend(
+            spec.model_copy(update={"model": model}),
+            self.clients,
+            name,
+            self.device,
+            models if models is None else hook_checks.count(hooks.server_models, models),
+            self.modifiers.changes_local_steps or sequential,
+        )
+
+    def _init_state(self, memberships: Tensor | None) -> None:
+        """State of the algorithm and of its modifiers before the first round, and what they will exchange."""
+        self.history = History(self.clients)
+        self.result = Result(self.x, self.history.rows)
+        self.round = 0
+        self.stalled = False  # in the newest round nobody sent finite numbers
+        hooks = self.algorithm
+        federation = Federation(
             samples=self.samples,
             x=self.x,
             clients_per_round=self.spec.clients_per_round,
@@ -162,6 +143,13 @@ class Simulation:
             memberships=NOT_MEASURED if memberships is None else memberships.to(self.device),
             model=self.spec.model.model_dump(),
             seed=seed_of(self.spec.seed, "server"),
+        )
+        self.state = hook_checks.state(hooks.init_state, hooks.init_state(federation))
+        self.modifiers.init(federation)
+        traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
+        self.communication = Communication(traffic, self.parameters)
+        self.exchanges_per_round = hook_checks.count(
+            hooks.exchanges_per_round, hooks.exchanges_per_round(federation)
         )
 
     # -- the run ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def workload() -> Workload:
 def written(name: str) -> str:
     """A table before anything has run."""
     known = workload()
-    kinds = dict.fromkeys([*known.needs(known.known[name][2]), "reported"])
+    kinds = dict.fromkeys([*known.known[name][2].needs, "reported"])
     return table(artifact_spec(known, name, {kind: {} for kind in kinds}))[2]
 
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from fairfl.algorithms.interface import Aggregate, Plan
-from fairfl.simulation.simulation import Simulation, log_spaced
+from fairfl.simulation.history import log_spaced
+from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import CPU, clients_of, image_clients, spec_of
 from tests.unit.simulation.test_extension_points import register, simulation
 

@@ -117,8 +117,6 @@ class CudaGraph:
         # which lives as long as a graph does.
         _forget_workspaces()
         graph = torch.cuda.CUDAGraph()
-        for generator in self.generators:
-            graph.register_generator_state(generator)
         try:
             with torch.cuda.stream(stream):
                 for _ in range(WARM_UP):
@@ -132,9 +130,8 @@ class CudaGraph:
             self.graph, self.inputs = graph, inputs
             self.bytes = grown + sum(input.nbytes for input in inputs if input is not None)
         finally:
-            torch.cuda.set_stream(
-                current
-            )  # torch leaves the capture's stream in place if ending the capture fails
+            # torch leaves the capture's stream in place if ending the capture fails.
+            torch.cuda.set_stream(current)
             _forget_workspaces()
             current.wait_stream(stream)
             for generator, state in zip(generators, drawn, strict=True):
@@ -144,6 +141,8 @@ class CudaGraph:
 
     def _captured(self, graph: Any, inputs: Sequence[Tensor | None], stream: Any, pool: Any) -> int:
         """Capture the body; bytes by which the pool has grown. Raises _CaptureFailed."""
+        for generator in self.generators:
+            graph.register_generator_state(generator)
         try:
             with _no_garbage_collected(), torch.cuda.graph(graph, pool=pool, stream=stream):
                 reserved = torch.cuda.memory_reserved(self.device)

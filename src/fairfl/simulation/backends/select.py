@@ -33,24 +33,13 @@ def make_backend(
     `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
     Raises ValueError if the backend cannot run the model, FairflError if it starts from other weights than the spec's.
     """
-    outputs = outputs_needed(spec.loss, clients.classes)
-    train = clients.parts["train"]
-
-    def built(*purpose: str | int) -> torch.nn.Module:
-        seed = seed_of(spec.seed, *purpose)
-        model = flat_parameters.initial(
-            lambda: models.build(spec.model.model_dump(), clients.shape, outputs), seed
-        )
-        return model.to(device=device, dtype=clients.dtype)
-
-    model = built("init")
+    train, model = clients.parts["train"], _initial(spec, clients, device)
     pretrained.check(spec.model.options.get("pretrained"), spec.pretrained_sha256)
     clients.check(model, spec.loss)
     x = flat_parameters.flatten(model)
     if count is not None:
-        x = torch.stack(
-            [x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))]
-        )
+        others = (_initial(spec, clients, device, number) for number in range(1, count))
+        x = torch.stack([x, *map(flat_parameters.flatten, others)])
     loss, product = LOSSES[spec.loss], torch.bfloat16 if spec.precision == "bf16" else None
     special = special or ("" if spec.optimizer == "sgd" else f"optimizer {spec.optimizer}")
     special = special or ("weight decay" if spec.weight_decay else "")
@@ -64,3 +53,15 @@ def make_backend(
     backend = Sequential(model, loss, train, product)
     clients.parts["train"] = replace(train, inputs=backend.inputs)
     return backend, x
+
+
+def _initial(
+    spec: LearningSpec, clients: Clients, device: torch.device, *number: int
+) -> torch.nn.Module:
+    """The model with its first values; several of a run have a `number`, but for the first."""
+    outputs = outputs_needed(spec.loss, clients.classes)
+    model = flat_parameters.initial(
+        lambda: models.build(spec.model.model_dump(), clients.shape, outputs),
+        seed_of(spec.seed, "init", *number),
+    )
+    return model.to(device=device, dtype=clients.dtype)

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.backends.cuda_graph import Recent
-from fairfl.simulation.backends.dense_kernels import ModelStack, affine, linear_outputs
+from fairfl.simulation.backends.dense_kernels import affine, linear_outputs
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
-from fairfl.simulation.backends.stacked_block import Block, Shape
+from fairfl.simulation.backends.model_stack import ModelStack, Shape
+from fairfl.simulation.backends.stacked_block import Block
 from fairfl.simulation.clients import Part, sent
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import ClosedForm
@@ -149,17 +150,6 @@ class Stacked:
 
         def made() -> Block:
             like = self.part.inputs.new_empty(0)
-            stack = ModelStack(
-                self.model,
-                len(counts),
-                self.loss,
-                like,
-                self.product,
-                borrowed,
-                momentum,
-                frozen,
-                in_rows=forced,
-            )
-            return Block(shape, stack, self.part)
+            return Block(ModelStack(self.model, shape, self.loss, like, self.product), self.part)
 
         return self.blocks.get(shape, made)

@@ -4,7 +4,6 @@ Saves kernel launches: the models are one stack, and on a GPU the epoch is one C
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,27 +11,10 @@ from torch import Tensor
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
-from fairfl.simulation.backends.dense_kernels import ModelStack, Terms, buffers
+from fairfl.simulation.backends.dense_kernels import Terms, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
+from fairfl.simulation.backends.model_stack import ModelStack
 from fairfl.simulation.clients import Part, send, sent
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a block is made for."""
-
-    models: int
-    width: int  # samples of each model; clients with less are padded with samples of weight 0
-    batch: int
-    borrowed: bool  # a single step on a full batch from models that are read where they are, and not copied
-    proximal: bool
-    momentum: bool
-    start_losses: bool  # losses before the first step
-    frozen_layers: int = 0  # layers that take no steps
-    directions: int = 0  # that models go along: none, one for all, or one each
-    forced: bool = False
-    first_batch_only: bool = False  # the samples are the first batch of a client that has more
-
 
 # Bytes of all training samples up to which they may be stored as columns too.
 COLUMNS_BYTES = 2**28
@@ -43,9 +25,14 @@ KEPT_SLOPES = 4
 class Block:
     """Models in rows, samples in columns."""
 
-    def __init__(self, shape: Shape, stack: ModelStack, part: Part) -> None:
-        self.shape, self.stack, self.part = shape, stack, part
-        models, width, like = stack.models, shape.width, part.inputs.new_empty(0)
+    def __init__(self, stack: ModelStack, part: Part) -> None:
+        self.shape, self.stack, self.part = stack.shape, stack, part
+        shape, models, width, like = (
+            stack.shape,
+            stack.models,
+            stack.shape.width,
+            part.inputs.new_empty(0),
+        )
         self.flat = part.inputs.flatten(1)
         # A full batch of one client is used where it is. On a CPU other samples come with the step that takes them,
         # and are in the caches then; a CUDA graph needs those of an epoch.

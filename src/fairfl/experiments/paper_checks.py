@@ -1,0 +1,87 @@
+"""What a paper says in one place and names in another, held against each other."""
+
+from collections.abc import Collection, Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from fairfl.experiments.setting import SOURCED
+from fairfl.runtime.validation import nearest
+
+if TYPE_CHECKING:
+    from fairfl.experiments.paper import Paper
+
+
+def check_sources(paper: "Paper") -> None:
+    """Raises ValueError unless each value of a quoted paper has a source, and each claim a reference."""
+    if paper.sources == "own":
+        return
+    missing = [(f"no {key}", [""]) for key in ("citation", "arxiv") if not getattr(paper, key)]
+    for name, algorithm in paper.algorithms.items():
+        bare = sorted({*algorithm.defaults, *algorithm.grid} - algorithm.sources.keys())
+        missing.append((f"algorithms.{name}: no source for ", bare))
+    for name, setting in paper.settings.items():
+        bare = [key for key in SOURCED if key not in setting.sources]
+        missing.append((f"settings.{name}: no source for ", bare))
+    for name, artifact in paper.artifacts.items():
+        bare = [claim.id for claim in artifact.claims if "reference" not in claim.model_fields_set]
+        missing.append((f"artifacts.{name}: no reference for claim ", bare))
+    if faults := [what + ", ".join(keys) for what, keys in missing if keys]:
+        raise ValueError(
+            f"{'; '.join(faults)}. `sources: own` is for an experiment of your own, which needs none"
+        )
+
+
+def check_names(paper: "Paper") -> None:
+    """Raises ValueError if a part of the paper names what there is not, or two parts have one name."""
+    for where, name, known in _names(paper):
+        if name not in known:
+            raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}")
+    for name, artifact in paper.artifacts.items():
+        _check_described(paper, f"artifacts.{name}.columns", artifact.columns)
+        if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
+            raise ValueError(f"artifacts.{name}: two claims share an id")
+    if len({relation.id for relation in paper.consistency}) < len(paper.consistency):
+        raise ValueError("consistency: two relations share an id")
+    for name, setting in paper.settings.items():
+        if setting.unstated:
+            _check_described(paper, f"settings.{name}.unstated.targets", setting.unstated.targets)
+
+
+def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
+    """(where, name, what it must be one of) of all that parts of the paper say of others."""
+    for key, artifact in paper.artifacts.items():
+        for row in filter(None, [*artifact.rows, artifact.baseline]):
+            yield f"artifacts.{key}: rows: algorithm", row.algorithm, paper.algorithms
+    if paper.headline:
+        yield "headline.setting", paper.headline.setting, paper.settings
+        yield "headline.method", paper.headline.method.algorithm, paper.algorithms
+        yield "headline.baseline", paper.headline.baseline.algorithm, paper.algorithms
+        yield "headline.fairness", paper.headline.fairness, paper.metrics
+        yield "headline.utility", paper.headline.utility, paper.metrics
+    for number, group in enumerate(paper.equivalent_rows):
+        yield f"equivalent_rows.{number}.setting", group.setting, paper.settings
+        for place, row in enumerate(group.rows):
+            yield f"equivalent_rows.{number}.rows.{place}", row.algorithm, paper.algorithms
+    for relation in paper.consistency:
+        if relation.setting is not None:
+            yield f"consistency.{relation.id}: setting", relation.setting, paper.settings
+    for name, setting in paper.settings.items():
+        there = (artifact for artifact in paper.artifacts.values() if name in artifact.settings)
+        rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
+        for fitted in setting.fitted or ():
+            yield f"settings.{name}.fitted", fitted, rows
+
+
+def _check_described(paper: "Paper", where: str, named: Iterable[str]) -> None:
+    """Raises ValueError for a metric that a paper does not describe, with what to write."""
+    for metric in named:
+        if metric in paper.metrics:
+            continue
+        # By name: only the message needs it, so no result depends on what computes metrics.
+        unit = import_module("fairfl.metrics.registry").unit_of(metric)
+        if unit is None:
+            raise ValueError(f"{where}: unknown metric {metric!r}{nearest(metric, paper.metrics)}")
+        raise ValueError(
+            f"{where}: metric {metric!r} is measured, but not described. Try under `metrics`: "
+            f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
+        )

@@ -1,0 +1,90 @@
+"""What config.yaml selects of papers at a scale: artifacts, settings, variants."""
+
+import fnmatch
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from fairfl.experiments.config import Config
+from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.reading import opt_in
+from fairfl.experiments.references import left_out
+from fairfl.experiments.scale import Scale
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.variant import Variant, selected_by
+from fairfl.runtime.plain_data import shown
+from fairfl.runtime.validation import SpecError, nearest
+
+
+@dataclass
+class Selection:
+    """What is selected.
+
+    `papers` are those of `config.papers`, whose artifacts are built, and those that only lend them settings.
+    """
+
+    config: Config
+    papers: dict[str, Paper]
+    scale: Scale
+    settings: dict[str, Setting]
+    paper_of: dict[str, str]
+    # Papers that only a pattern means -> why they are left out.
+    faulty: dict[str, str] = field(default_factory=dict)
+    unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
+
+    @cached_property
+    def known(self) -> dict[str, tuple[str, str, Artifact]]:
+        """Artifacts that may be targets: 'eagle_table8' -> (paper, id, artifact), each with its selected settings."""
+        every = {
+            f"{name}_{key}": (name, key, kept)
+            for name in self.config.papers
+            for key, artifact in self.papers[name].artifacts.items()
+            if (kept := self._restricted(artifact)) is not None
+        }
+        if self.config.artifacts is None:
+            return every
+        for wanted in self.config.artifacts:
+            if wanted not in every:
+                why = left_out(self, wanted) or nearest(wanted, every)
+                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{why}")
+        return {key: value for key, value in every.items() if key in self.config.artifacts}
+
+    @cached_property
+    def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
+        """Selected artifacts: the known ones, without those on request unless config.yaml asks for these."""
+        asked_for = self.config.artifacts is not None or self.config.tuned
+        left_out = [name for name in opt_in(self.scale, self.papers) if not asked_for]
+        return {name: entry for name, entry in self.known.items() if name not in left_out}
+
+    def selected(self, setting: str) -> bool:
+        matches, wanted = partial(fnmatch.fnmatchcase, setting), self.config.settings
+        if wanted is None:
+            return not any(map(matches, self.scale.left_out))
+        return any(map(matches, wanted))
+
+    @property
+    def open(self) -> list[str]:
+        """Settings of the selected artifacts that have facts to calibrate."""
+        used = dict.fromkeys(
+            name for _, _, artifact in self.artifacts.values() for name in artifact.settings
+        )
+        return [name for name in used if self.settings[name].unstated]
+
+    @cached_property
+    def _selectors(self) -> set[str | Variant]:
+        """What `algorithms` in config.yaml names: algorithms, or variants of them."""
+        return {selected_by(text) for text in self.config.algorithms or ()}
+
+    def wants(self, variant: Variant) -> bool:
+        """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
+        return self.config.algorithms is None or not self._selectors.isdisjoint(
+            (variant.algorithm, variant)
+        )
+
+    def _restricted(self, artifact: Artifact) -> Artifact | None:
+        """The artifact without settings that are not to run; None if nothing of it is left."""
+        kept = list(filter(self.selected, artifact.settings))
+        return (
+            artifact.model_copy(update={"settings": kept})
+            if kept or not artifact.settings
+            else None
+        )
