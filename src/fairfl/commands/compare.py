@@ -15,7 +15,6 @@ Snakemake's (-n: what would run).
 """
 
 import argparse
-import ast
 import itertools
 import json
 import os
@@ -24,17 +23,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from fairfl.commands.new import SKELETONS, checked
+from fairfl.commands.experiment import experiment
+from fairfl.commands.new import checked
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
-from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.paper import Artifact
 from fairfl.experiments.plugins import PACKAGE, names
 from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
@@ -51,7 +48,6 @@ from fairfl.runtime.validation import nearest
 from fairfl.workflow import downloads
 
 _HEAD = "# Written by `fairfl compare"
-_ALONG = 2  # columns of the curves
 
 
 def main(root: Path, argv: list[str]) -> None:
@@ -100,20 +96,48 @@ def _run(
     """Write the experiment and build it. `undo` takes back what is written, unless it is built."""
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
-    own_name = args.name and checked("paper", args.name)
+    scale = {"scale": args.scale} if args.scale else {}
+    config = load(Path("config.yaml")) | parse_config(given) | scale
+    if args.name:
+        checked("paper", args.name)
     variants = [_variant(text, here, PACKAGE / "algorithms", undo) for text in args.algorithms]
-    config = (
-        load(Path("config.yaml"))
-        | parse_config(given)
-        | ({"scale": args.scale} if args.scale else {})
-    )
     workload, artifact = _published(config, args.target)
-    paper = workload.config.papers[0]
+    paper = workload.papers[workload.config.papers[0]]
     _at_hand(workload, artifact, args)
+    name = _write(args, argv, undo, workload, artifact, variants)
+    preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
+    chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
+    if args.seeds is not None:
+        chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
+    dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
+    alone = ", for this dry run alone" if dry else ""
+    rows = ", ".join(map(str, variants))
+    print(f"papers/{name}.yaml: {rows} beside {paper.paper}'s {artifact.title}{alone}")
+    print("\n".join(_takes(config | parse_config(chosen))), flush=True)
+    if not dry:
+        undo.pop_all()
+    words = line_of(with_cores(others), ["--config", *chosen])
+    done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *words])
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    differences = Path("results", workload.scale.scale, name, "differences.csv")
+    if differences.is_file() and not dry:
+        digits = {metric: described.digits for metric, described in paper.metrics.items()}
+        print("\n".join(difference_lines(differences, digits)))
+
+
+def _write(
+    args: argparse.Namespace,
+    argv: list[str],
+    undo: ExitStack,
+    workload: Workload,
+    artifact: Artifact,
+    variants: list[Variant],
+) -> str:
+    """Write the experiment's file; its name. `undo` brings back what was there before."""
     compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
-    name = own_name or _free(
-        re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}"), compared
-    )
+    plain = re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
+    name = args.name or _free(plain, compared)
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
     before = path.read_text() if path.exists() else None
@@ -124,24 +148,7 @@ def _run(
     undo.callback(_restore, path, before)
     head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
     atomic.write_text(path, head + text)
-    preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
-    chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
-    if args.seeds is not None:
-        chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
-    dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
-    alone = ", for this dry run alone" if dry else ""
-    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
-    print("\n".join(_takes(config | parse_config(chosen))), flush=True)
-    if not dry:
-        undo.pop_all()
-    words = line_of(with_cores(others), ["--config", *chosen])
-    done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *words])
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    differences = Path("results", workload.scale.scale, name, "differences.csv")
-    if differences.is_file() and not dry:
-        digits = {metric: m.digits for metric, m in workload.papers[paper].metrics.items()}
-        print("\n".join(difference_lines(differences, digits)))
+    return name
 
 
 def _free(name: str, compared: str) -> str:
@@ -289,100 +296,6 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
                 f"{args.target} at scale {workload.scale.scale}: the files of {called} (for {setting}) are neither in "
                 f"{workload.config.data_folder}/{called} nor in a mirror{fetch}; --scale quick runs without them"
             )
-
-
-# -- the experiment -------------------------------------------------------------------------------
-def experiment(name: str, workload: Workload, artifact: Artifact, variants: list[Variant]) -> str:
-    """The YAML of a paper with the artifact's rows and those of `variants`."""
-    source = workload.papers[workload.config.papers[0]]
-    for variant in variants:
-        if variant in [row.variant for row in artifact.rows]:
-            raise FairflError(f"{variant} is a row of {source.paper}'s {artifact.title} already")
-    given = artifact.model_dump(mode="json", exclude_defaults=True)
-    new = [
-        Row(algorithm=v.algorithm, hyperparameters=dict(v.values)) for v in dict.fromkeys(variants)
-    ]
-    own = [row.model_dump(mode="json", exclude_defaults=True) for row in new]
-    rows = [
-        {key: value for key, value in row.items() if key not in ("provenance", "note")}
-        for row in given["rows"]
-    ]
-    first = {row["algorithm"]: row for row in reversed(rows)}
-    titles = {
-        row.algorithm: "" for setting in artifact.settings for row in artifact.variants_in(setting)
-    }
-    titles = {key: algorithm.title for key, algorithm in source.algorithms.items() if key in titles}
-    titles |= {v.algorithm: titles.get(v.algorithm) or _title(v.algorithm) for v in variants}
-    labels = {
-        key: text
-        for key, text in artifact.options.get("labels", {}).items()
-        if key in artifact.settings
-    }
-    parts = {workload.settings[setting].reported_part for setting in artifact.settings} - {"test"}
-    values = given | {
-        "name": name,
-        "ours": " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants)),
-        "where": f"{source.called}'s {artifact.title}",
-        "metrics": {
-            m: source.metrics[m].model_dump(mode="json", exclude_defaults=True)
-            for m in artifact.columns
-        },
-        "algorithms": {key: {"title": title} for key, title in titles.items()},
-        "rows": [*rows, *own],
-        "own_rows_first": [*own, *rows],
-        "row_of_each_algorithm": [*own, *(row for row in rows if row is first[row["algorithm"]])],
-        "rules": [*given.get("rules", []), len(rows)],
-        "labels": labels,
-        "panels": {key: text.replace(" | ", ", ") for key, text in labels.items()},
-        "selectors": [variant.selector for variant in variants],
-        "drawable": _drawable(workload, artifact),
-        "part": min(parts, default=None),
-    }
-    whole = _filled(yaml.safe_load((SKELETONS / "comparison.yaml").read_text()), values)
-    if not values["drawable"]:
-        del whole["artifacts"]["curves"]
-    return yaml.safe_dump(
-        whole, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None
-    )
-
-
-def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
-    """A template with a value where `$name` stands, and {name} in texts; keys without a value are left out."""
-    if isinstance(tree, dict):
-        parts = {key: _filled(part, values) for key, part in tree.items()}
-        return {key: part for key, part in parts.items() if part}
-    return deepcopy(values.get(tree[1:])) if tree.startswith("$") else tree.format(**values)
-
-
-def _title(algorithm: str) -> str:
-    """The first word of the algorithm's file if that is its name, 'MLR' for mlr; else its words with capitals."""
-    first = (_doc(algorithm).split() or [""])[0].rstrip(".,:;")
-    if re.sub(r"\W|_", "", first).lower() == algorithm.replace("_", ""):
-        return first
-    return " ".join(word.capitalize() for word in algorithm.split("_"))
-
-
-def _doc(algorithm: str) -> str:
-    try:
-        return (
-            ast.get_docstring(ast.parse((PACKAGE / "algorithms" / f"{algorithm}.py").read_bytes()))
-            or ""
-        )
-    except (OSError, SyntaxError, ValueError):
-        return ""  # said by those who run it
-
-
-def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
-    """The first columns that can be drawn along training in every setting."""
-    from fairfl.metrics.registry import METRICS
-
-    everywhere = [
-        m
-        for m in artifact.columns
-        if all(m in artifact.columns_in.get(s, [m]) for s in artifact.settings)
-    ]
-    vectors = ("loss", "accuracy", "recall")
-    return [m for m in everywhere if m in METRICS and METRICS[m][1] in vectors][:_ALONG]
 
 
 # -- what came out ----------------------------------------------------------------------------------

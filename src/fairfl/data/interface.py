@@ -139,15 +139,12 @@ def assemble(
         raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
     check_values(dataset, inputs)
     rows = len(inputs)
+    groups = np.arange(rows) if groups is None else groups
     tensors = {
         "inputs": np.ascontiguousarray(inputs),
         "labels": targets(dataset, classes, labels, inputs),
     }
-    ids = {
-        "groups": np.arange(rows) if groups is None else groups,
-        "client": client,
-        "domain": domain,
-    }
+    ids = {"groups": groups, "client": client, "domain": domain}
     flags = {"ambiguous": ambiguous, "official_test": official_test}
     for name, values in (ids | flags).items():
         if values is not None:

@@ -9,6 +9,7 @@ src/datasets/leaf/preprocess/reddit.py), which FedEBA+ compares with: 817 users,
 only targets: its loss and its accuracy pass over padding, unknown words and the end of a comment.
 """
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -79,26 +80,18 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     path = usable(raw, _ARCHIVE, _NAME)
     training = _read(path, "train")
-    every = (
-        word
-        for pieces in training.values()
-        for piece, _ in pieces
-        for word in piece
-        if word not in _SPECIALS
-    )
+    pieces = itertools.chain.from_iterable(training.values())
+    every = (word for piece, _ in pieces for word in piece if word not in _SPECIALS)
     tokens = _SPECIALS | words.vocabulary(words.most_frequent(every), options.vocabulary)
     if options.validation == "train":
         more = _of(training, _read(path, "val"), path)
         training = {user: pieces + more[user] for user, pieces in training.items()}
     parts = training, _of(training, _read(path, "test"), path)
-    rows = [
-        (k, test, piece)
-        for k, user in enumerate(training)
-        for test, part in enumerate(parts)
-        for piece in part[user]
-    ]
-    owner, test = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
-    inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[options.targets])
+    stored = [part[user] for user in training for part in parts]
+    sizes = list(map(len, stored))
+    owner, test = np.repeat(np.divmod(np.arange(len(stored)), len(parts)), sizes, axis=1)
+    rows = list(itertools.chain.from_iterable(stored))
+    inputs, labels = _encoded(rows, tokens, _TARGETS[options.targets])
     has_target = (labels >= 0).any(1)
     users = np.unique(owner[has_target & (test == 0)])
     kept = has_target & np.isin(owner, users)

@@ -90,24 +90,21 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     frequent = _most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary)
     tokens = words.vocabulary(frequent, options.vocabulary)
-    inputs, labels, drawn = [], [], options.order == "drawn"
+    inputs, labels = [], []
     with tff.database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, options)
         for number, (user, count) in enumerate(users.items()):
-            x, y = words.encode(
-                _sentences(database, user), tokens, options.length, options.count_pad
-            )
+            sentences = _sentences(database, user)
+            x, y = words.encode(sentences, tokens, options.length, options.count_pad)
             if len(x) != count:
                 raise DataError(
                     f"{_DATABASE.name}: user {user} has {len(x)} sentences; expected {count}"
                 )
-            rows = (
-                np.random.default_rng([0, number]).integers(count, size=count)
-                if drawn
-                else slice(None)
-            )
-            inputs.append(x[rows])
-            labels.append(y[rows])
+            if options.order == "drawn":
+                rows = np.random.default_rng([0, number]).integers(count, size=count)
+                x, y = x[rows], y[rows]
+            inputs.append(x)
+            labels.append(y)
     source = (
         f"Stack Overflow by user (TensorFlow Federated), training split: {len(users)} of the first {options.users} "
         f"users, with more than {options.min_samples} and fewer than {options.max_samples} sentences"

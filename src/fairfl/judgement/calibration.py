@@ -135,13 +135,8 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
         f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items()
     )
     header = ["", *why, *metrics, "misfit", "worse"]
-    reported = [
-        "reported",
-        *("" for _ in why),
-        *(f"{target['reported']:g}" for target in metrics.values()),
-        "",
-        "",
-    ]
+    printed = [f"{target['reported']:g}" for target in metrics.values()]
+    reported = ["reported", *[""] * len(why), *printed, "", ""]
     lines = [header, ["---"] * len(header), reported]
     for point in made["points"]:
         options = point["options"]

@@ -1,5 +1,6 @@
 """All runs of a setting as two tables: final metrics, curves over rounds."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,11 @@ class Spec(JobSpec):
     clients: Count
 
 
+FINAL = [
+    "setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds", "run",
+    "fingerprint", "source", "arithmetic", "partition",
+]  # fmt: skip
+CURVES = ["setting", "algorithm", "hyperparameters", "seed", "round", "client"]  # if there are none
 LEAST = 3  # evaluations that tell how much a run's numbers move
 
 # What the losses of a run are held against, [K] nats by part, under the name of the difference.
@@ -204,66 +210,72 @@ def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
     return rows
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A run as it was read."""
+
+    run: Run
+    curves: pd.DataFrame
+    summary: Summary
+    values: Values
+    last: list[Vectors]  # of its last evaluations; the papers report the final model, the last one
+    settled: int  # how many of these tell its noise
+
+    @classmethod
+    def read(cls, results: Path, run: Run, spec: Spec, against: References) -> "Measured":
+        curves, summary = read_run(results, run, spec, against)
+        values = values_of(spec, curves, against)
+        return cls(run, curves, summary, values, *last_vectors(spec, curves, values))
+
+
 def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
     finals: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
-    read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    values = {run.id: values_of(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
-    last = {run.id: last_vectors(spec, read[run.id][0], values[run.id]) for run in spec.runs}
-    vectors = {id: each[-1] for id, (each, _) in last.items()}  # the papers report the final model
-    baseline = {run.seed: run.id for run in spec.runs if run.id in spec.baseline}
-    for run in spec.runs:
-        table, summary = read[run.id]
+    read = [Measured.read(results, run, spec, against[run.seed]) for run in spec.runs]
+    baseline = {one.run.seed: one.last[-1] for one in read if one.run.id in spec.baseline}
+    for one in read:
+        run, summary = one.run, one.summary
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
-        source = {"run": run.id, "fingerprint": summary.fingerprint, "source": source_of(summary)}
-        source |= {
+        source = {
+            "run": run.id,
+            "fingerprint": summary.fingerprint,
+            "source": source_of(summary),
             "arithmetic": arithmetic.text(summary.arithmetic),
             "partition": "; ".join(summary.partition),
         }
-        rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
-        rows += evaluate_summary(summary.measures)
-        if spec.late_evaluations:
-            rows += evaluate_over(last[run.id][0][-spec.late_evaluations :], "late", np.mean)
-            rows += selected_rows(spec, values[run.id])
-        if settled := last[run.id][1]:
-            rows += evaluate_over(last[run.id][0][-settled:], "late_std", partial(np.std, ddof=1))
-            rows.append(("n_late", "count", float(settled)))
-        if summary.memberships is not None:
-            rows += evaluate_assignment(summary.memberships, summary.clusters)
-        if run.seed in baseline:
-            rows += evaluate_against(vectors[run.id].accuracy, vectors[baseline[run.seed]].accuracy)
-        for metric, unit, value in rows:
+        for metric, unit, value in metric_rows(spec, one, baseline.get(run.seed)):
             unit = unit.replace("nats", spec.loss_unit)
-            finals.append(
-                {**common, **keys, "metric": metric, "value": value, "unit": unit, **source}
-            )
-        table.insert(0, "setting", spec.setting)
-        for position, (name, value) in enumerate(keys.items(), start=1):
-            table.insert(position, name, value)
-        curves.append(table)
+            row = {"metric": metric, "value": value, "unit": unit}
+            finals.append({**common, **keys, **row, **source})
+        for position, (name, value) in enumerate({"setting": spec.setting, **keys}.items()):
+            one.curves.insert(position, name, value)
+        curves.append(one.curves)
     if spec.local_only:
         finals += local_rows(spec, common, against)
-    order = [
-        "setting",
-        "algorithm",
-        "hyperparameters",
-        "seed",
-        "metric",
-        "value",
-        "unit",
-        "data",
-        "rounds",
-    ]
-    final = pd.DataFrame(
-        finals, columns=[*order, "run", "fingerprint", "source", "arithmetic", "partition"]
-    )
-    none = pd.DataFrame(
-        columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
-    )
-    return final, pd.concat(curves, ignore_index=True) if curves else none
+    final = pd.DataFrame(finals, columns=FINAL)
+    return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=CURVES)
+
+
+def metric_rows(
+    spec: Spec, run: Measured, baseline: Vectors | None
+) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of a run; `baseline` is what it is held against."""
+    rows = evaluate(run.last[-1]) + evaluate_along(run.curves, spec.reported_part)
+    rows += evaluate_summary(run.summary.measures)
+    if spec.late_evaluations:
+        rows += evaluate_over(run.last[-spec.late_evaluations :], "late", np.mean)
+        rows += selected_rows(spec, run.values)
+    if run.settled:
+        rows += evaluate_over(run.last[-run.settled :], "late_std", partial(np.std, ddof=1))
+        rows.append(("n_late", "count", float(run.settled)))
+    if run.summary.memberships is not None:
+        rows += evaluate_assignment(run.summary.memberships, run.summary.clusters)
+    if baseline is not None:
+        rows += evaluate_against(run.last[-1].accuracy, baseline.accuracy)
+    return rows
 
 
 def source_of(summary: Summary) -> str:

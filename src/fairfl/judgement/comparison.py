@@ -29,7 +29,6 @@ from fairfl.judgement.agreement import (
     as_stated,
     closeness_tolerance,
     noise_of,
-    pooled_noise,
     too_wide,
     with_evaluations,
     with_printed,
@@ -216,10 +215,6 @@ class _Table:
             fingerprints=";".join(here.fingerprints),
         )
 
-    def column(self, setting: str, metric: str) -> list[float | None]:
-        """What the paper prints for the variants of a metric's column."""
-        return self.columns.get((setting, metric), [])
-
     @cached_property
     def columns(self) -> dict[tuple[str, str], list[float | None]]:
         """(setting, metric) -> what the paper prints there, variant by variant."""
@@ -318,17 +313,15 @@ class _Number:
         """The verdict, and the tolerance of `agrees`."""
         table, printed = self.table, self.paper.mean if self.paper else None
         tolerances = self._tolerances(noise, seeds)
-        wide = noise.half_width(table.level) > 0 and too_wide(
-            tolerances[0], printed, table.column(self.setting, self.metric)
-        )
+        column = table.columns.get((self.setting, self.metric), ())
+        wide = noise.half_width(table.level) > 0 and too_wide(tolerances[0], printed, column)
         blocked = reason_not_comparable(table.workload, self.setting, self.metric)
         found = verdict(
             self.paper, self.here, blocked, self.difference, tolerances, wide, from_below
         )
         tried = ("agrees", "close", "differs", "inconclusive")
-        return ("fitted" if self.fit.startswith(FITTED) and found in tried else found), tolerances[
-            0
-        ]
+        fitted = self.fit.startswith(FITTED) and found in tried
+        return "fitted" if fitted else found, tolerances[0]
 
     def _tolerances(self, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""
@@ -377,12 +370,12 @@ def comparison_lines(
     """
     numbers = results_of(workload, root, files)
     doubts = contradictions(workload.papers, numbers.reported)
-    noise = pooled_noise(numbers.ours.cells)
     lines: list[ComparisonLine] = []
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.kind in MEASURED_KINDS and artifact.columns:
             reported = numbers.reported.get(name, Cells())
-            lines += _Table(
-                workload, name, paper, artifact, numbers.ours, reported, doubts, noise
-            ).lines()
+            table = _Table(
+                workload, name, paper, artifact, numbers.ours, reported, doubts, numbers.noise
+            )
+            lines += table.lines()
     return lines

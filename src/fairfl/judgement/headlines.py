@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 
@@ -92,42 +93,46 @@ def self_consistency(
     """`tables` are the paper's numbers by artifact ('fedeba_table2')."""
     places: dict[Key, list[Cell]] = {}
     for key, artifact in paper.artifacts.items():
-        for place, cell in (
-            tables[f"{name}_{key}"].cells.items() if f"{name}_{key}" in tables else ()
-        ):
-            if cell.mean is not None and artifact.in_paper:
+        table = tables.get(f"{name}_{key}", Cells()) if artifact.in_paper else Cells()
+        for place, cell in table.cells.items():
+            if cell.mean is not None:
                 places.setdefault(place, []).append(cell)
-
-    def near(setting: str, metric: str, pair: tuple[Cell, Cell], strict: bool = False) -> bool:
-        seeds, (one, other) = len(paper.settings[setting].seeds), pair
-        if strict and (stated := paper.settings[setting].stated_seeds):
-            seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
-        assert one.mean is not None and other.mean is not None
-        larger = max(abs(one.mean), abs(other.mean))
-        rounding = 2 * half_unit(larger, one.unit, digits_of(paper.metrics)(metric))
-        noise = printed_noise((one, other), seeds)
-        allowed = max(
-            agreement_tolerance(noise, seeds, seeds, rounding, config.significance_level),
-            closeness_tolerance(larger, one.unit, config),
-        )
-        return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
-
     twice = [
-        (s, metric, pair)
-        for (s, _, metric), cells in places.items()
+        (setting, metric, pair)
+        for (setting, _, metric), cells in places.items()
         for pair in combinations(cells, 2)
     ]
-    other = [
-        (setting, metric, pair) for setting, metric, pair in twice if pair[0].mean != pair[1].mean
-    ]
+    other = [one for one in twice if one[2][0].mean != one[2][1].mean]
     alike = []
     for group in paper.equivalent_rows:
-        for metric in dict.fromkeys(
-            metric for setting, _, metric in places if setting == group.setting
-        ):
+        for metric in dict.fromkeys(key[2] for key in places if key[0] == group.setting):
             keys = [key_of(group.setting, row.variant, metric) for row in group.rows]
             cells = [places[key][0] for key in keys if key in places]
             alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]
+    near = partial(_near, paper, config)
     agree = [sum(near(*one) for one in pairs) for pairs in (other, alike)]
     strict = sum(near(*one, strict=True) for one in alike)
     return SelfConsistency(len(twice), len(other), agree[0], len(alike), agree[1], strict)
+
+
+def _near(
+    paper: Paper,
+    config: VerdictConfig,
+    setting: str,
+    metric: str,
+    pair: tuple[Cell, Cell],
+    strict: bool = False,
+) -> bool:
+    """True if two numbers of a paper agree or are close; `strict`: with as many seeds as its text states."""
+    seeds, (one, other) = len(paper.settings[setting].seeds), pair
+    if strict and (stated := paper.settings[setting].stated_seeds):
+        seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
+    assert one.mean is not None and other.mean is not None
+    larger = max(abs(one.mean), abs(other.mean))
+    rounding = 2 * half_unit(larger, one.unit, digits_of(paper.metrics)(metric))
+    noise = printed_noise((one, other), seeds)
+    allowed = max(
+        agreement_tolerance(noise, seeds, seeds, rounding, config.significance_level),
+        closeness_tolerance(larger, one.unit, config),
+    )
+    return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)

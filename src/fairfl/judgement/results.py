@@ -12,6 +12,7 @@ from pathlib import Path
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.agreement import Noise, pooled_noise
 from fairfl.judgement.cells import (
     DIVERGED,
     NO_VARIANT,
@@ -117,6 +118,11 @@ class Results:
         for (setting, variant, _), of_seed in self._samples.items():
             seeds[setting, variant] = max(len(of_seed), seeds[setting, variant])
         return seeds
+
+    @cached_property
+    def noise(self) -> dict[tuple[str, str], Noise]:
+        """(setting, metric) -> what one seed makes of our numbers."""
+        return pooled_noise(self.ours.cells)
 
     @cached_property
     def reported(self) -> dict[str, Cells]:

@@ -1,6 +1,6 @@
 """How the values of a paper are known: printed, recovered or assumed, as rows, algorithms' files and sources say it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,13 @@ class UsedValue(Strict):
     provenance: Provenance
     note: str
     artifacts: list[str]
+
+    def with_another(self, other: "UsedValue", artifact: str) -> "UsedValue":
+        """The value in one more artifact, with the surer provenance of two."""
+        surer = min(self, other, key=lambda used: SURE.index(used.provenance))
+        artifacts = list(dict.fromkeys([*self.artifacts, artifact]))
+        update = {"provenance": surer.provenance, "note": surer.note, "artifacts": artifacts}
+        return self.model_copy(update=update)
 
 
 def known(row: Row) -> Known:
@@ -96,30 +103,18 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
     for _, setting, row in runs:
         given = workload.settings[setting].hyperparameters.get(row.algorithm, {})
         named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *given])
-    records: dict[tuple[str, Variant], dict[str, Any]] = {}
+    found: dict[tuple[str, Variant], UsedValue] = {}
     for key, setting, row in runs:
-        for name, (value, provenance, note) in _levels(
-            workload, paper, setting, row, named[row.algorithm]
-        ).items():
-            record = records.setdefault((row.algorithm, Variant(name, {} if value is None else {name: value})), {
-                "algorithm": row.algorithm,
-                "title": source.algorithms[row.algorithm].title,
-                "hyperparameter": name,
-                "value": value,
-                "provenance": provenance,
-                "note": note,
-                "artifacts": [],
-            })  # fmt: skip
-            if SURE.index(provenance) < SURE.index(record["provenance"]):
-                record |= {"provenance": provenance, "note": note}
-            if key not in record["artifacts"]:
-                record["artifacts"].append(key)
-    order = {name: number for number, name in enumerate(source.algorithms)}
+        for used in _levels(workload, paper, setting, row, named[row.algorithm]):
+            name, value = used.hyperparameter, used.value
+            place = row.algorithm, Variant(name, {} if value is None else {name: value})
+            found[place] = found.get(place, used).with_another(used, key)
+    order = list(source.algorithms)
     places = {name: list(keys) for name, keys in named.items()}
     return sorted(
-        (UsedValue(**record) for record in records.values()),
+        found.values(),
         key=lambda used: (
-            order[used.algorithm],
+            order.index(used.algorithm),
             places[used.algorithm].index(used.hyperparameter),
             *_size(used.value),
         ),
@@ -128,8 +123,8 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
 
 def _levels(
     workload: Workload, paper: str, setting: str, row: Row, names: Iterable[str]
-) -> dict[str, tuple[Any, str, str]]:
-    """Hyper-parameter -> (value, provenance, note) of a row in a setting."""
+) -> Iterator[UsedValue]:
+    """The hyper-parameters of a row in a setting."""
     usage, place = workload.papers[paper].algorithms[row.algorithm], workload.settings[setting]
     of_setting, of_row = (
         place.hyperparameters.get(row.algorithm, {}),
@@ -140,18 +135,24 @@ def _levels(
         "algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}"
     )
     unsourced = "paper" if workload.papers[paper].sources == "own" else "assumed"
-    levels = {}
     for name in names:
+        provenance: Any = row.provenance
+        note = row.note
         if name not in of_row:
             path = f"hyperparameters.{row.algorithm}"
             paths = (f"{path}.{name}", path, "hyperparameters") if name in of_setting else ()
             notes = (place.sources[key] for key in paths if key in place.sources)
             note = next(notes, usage.sources.get(name, ""))
             provenance = kind(note) if note else unsourced
-        else:
-            provenance, note = row.provenance, row.note
-        levels[name] = (values[name], provenance, note)
-    return levels
+        yield UsedValue(
+            algorithm=row.algorithm,
+            title=usage.title,
+            hyperparameter=name,
+            value=values[name],
+            provenance=provenance,
+            note=note,
+            artifacts=[],
+        )
 
 
 def _size(value: Any) -> tuple[bool, float, str]:

@@ -19,9 +19,8 @@ def cut(
     stored_by_class, or official: the test part is the data set's own, the other samples are shuffled and cut.
     Raises PartitionError if samples cannot be told by class, or the data have no test part of their own.
     """
-    if split["order"] in ("stored_one_more", "stored_by_class") and len(
-        np.unique(table.groups[rows])
-    ) < len(rows):
+    by_row = split["order"] in ("stored_one_more", "stored_by_class")
+    if by_row and len(np.unique(table.groups[rows])) < len(rows):
         raise PartitionError(
             f"split.order: {split['order']} cuts row by row, and some images of the data have several"
         )
@@ -40,9 +39,8 @@ def cut(
             parts[seen] = cut(rows[seen], table, {**split, "order": "shuffled"}, rng)
         return parts
     groups = table.groups[rows]
-    if (
-        groups[1:] > groups[:-1]
-    ).all():  # the usual case, and quick where clients are many: each row is a group
+    # The usual case, and quick where clients are many: each row is a group.
+    if (groups[1:] > groups[:-1]).all():
         order = rng.permutation(len(rows)) if split["order"] == "shuffled" else np.arange(len(rows))
         result = np.empty(len(rows), dtype=np.int8)
         result[order] = _single_rows(len(rows), tuple(split[part] for part in PARTS))

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -59,6 +60,11 @@ class Pick:
     hours: float
     new_verdicts: int  # with the other runs among the jobs
 
+    @property
+    def rank(self) -> tuple[float, float, str]:
+        """The least one is taken first."""
+        return -self.new_verdicts / max(self.hours, 1e-12), self.hours, self.name
+
 
 def greedy(
     candidates: Iterable[Candidate],
@@ -70,10 +76,7 @@ def greedy(
 
     `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
     """
-    waiting = {
-        candidate.name: candidate
-        for candidate in sorted(candidates, key=lambda candidate: candidate.name)
-    }
+    waiting = {one.name: one for one in sorted(candidates, key=attrgetter("name"))}
     tells = {name: candidate.new_verdicts for name, candidate in waiting.items()}
     done, left = set(paid), budget
     picks: list[Pick] = []
@@ -87,24 +90,13 @@ def greedy(
         fitting = [offer for offer in offers.values() if offer.new_verdicts and offer.hours <= left]
         if not fitting:
             return picks
-        best = min(
-            fitting,
-            key=lambda offer: (
-                -offer.new_verdicts / max(offer.hours, 1e-12),
-                offer.hours,
-                offer.name,
-            ),
-        )
+        best = min(fitting, key=attrgetter("rank"))
         picks.append(best)
         done.update(best.jobs)
         left = budget - math.fsum(pick.hours for pick in picks)
-        taken = set(best.jobs)
-        waiting = {name: candidate for name, candidate in waiting.items() if name not in done}
-        offers = {
-            name: offer
-            for name, offer in offers.items()
-            if name in waiting and taken.isdisjoint(offer.jobs)
-        }
+        waiting = {name: one for name, one in waiting.items() if name not in done}
+        stand = [offer for offer in offers.values() if done.isdisjoint((offer.name, *offer.jobs))]
+        offers = {offer.name: offer for offer in stand}
 
 
 @dataclass

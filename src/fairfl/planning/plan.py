@@ -8,9 +8,10 @@ import argparse
 import math
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
@@ -76,13 +77,11 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
     workload, numbers = planner.workload, planner.numbers
     runs = workload.runs_of(setting)
     done = [run for run in runs if planner.done(f"train/{run.id}")]
+    ran = {run.variant for run in done}
     recorded = [run for run in done if _from_record(planner, f"train/{run.id}")]
     missing = {job for run in runs for job in planner.missing(run)}
-    if (
-        setting in workload.seconds
-        and workload.has("timing", setting)
-        and not planner.done(f"timing/{setting}")
-    ):
+    timed = setting in workload.seconds and workload.has("timing", setting)
+    if timed and not planner.done(f"timing/{setting}"):
         missing.add(f"timing/{setting}")
     first = workload.settings[setting].seeds[0]
     one_seed = {job for run in runs if run.seed == first for job in planner.missing(run)}
@@ -98,19 +97,15 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         finished=len(done) - len(recorded),
         recorded=len(recorded),
         missing=len(waiting),
-        core_hours=_hours(costs.values(), "core_hours"),
-        gpu_hours=_hours(costs.values(), "gpu_hours"),
-        core_hours_one_seed=_hours((costs[job] for job in one_seed), "core_hours"),
-        gpu_hours_one_seed=_hours((costs[job] for job in one_seed), "gpu_hours"),
+        **_hours(costs.values()),
+        **_hours([costs[job] for job in one_seed], "_one_seed"),
         estimate_basis=_mostly(list(costs.values())),
         memory_mib=round(max((cost.memory_mib for cost in costs.values()), default=0)),
         disk_mib=f"{sum(cost.disk_mib for cost in costs.values()):.3g}",
         numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
-        numbers_done=sum(
-            numbers.of_runs[setting, variant] for variant in {run.variant for run in done}
-        ),
+        numbers_done=sum(numbers.of_runs[setting, variant] for variant in ran),
         numbers_without_runs=sum(
-            many for (where, _), many in numbers.of_jobs.items() if where == setting
+            many for (of, _), many in numbers.of_jobs.items() if of == setting
         ),
         claims=claims,
         budget_runs=sum(job.startswith("train/") for pick in own for job in pick.jobs),
@@ -125,8 +120,12 @@ def _from_record(planner: Planner, name: str) -> bool:
     )
 
 
-def _hours(costs: Iterable[Cost], on: str) -> str:
-    return f"{math.fsum(getattr(cost, on) for cost in costs):.3g}"
+def _hours(costs: Collection[Cost], which: str = "") -> dict[str, Any]:
+    """Columns of the sum of some costs."""
+    sums = {
+        on: math.fsum(getattr(cost, on) for cost in costs) for on in ("core_hours", "gpu_hours")
+    }
+    return {f"{on}{which}": f"{hours:.3g}" for on, hours in sums.items()}
 
 
 def _mostly(costs: list[Cost]) -> str:
@@ -152,26 +151,15 @@ def summary(
     done = total("numbers_done") + sum(
         many for (_, job), many in told.of_jobs.items() if not job or planner.done(job)
     )
-    never = told.unselected.total()
+    never, unsure = told.unselected.total(), planner.inconclusive
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
-        *(
-            _takes(
-                rows,
-                total("core_hours"),
-                total("gpu_hours"),
-                total("core_hours_one_seed"),
-                total("disk_mib"),
-                jobs,
-            )
+        *_takes(
+            rows, jobs, *map(total, ("core_hours", "gpu_hours", "core_hours_one_seed", "disk_mib"))
         ),
         f"tells: of {told.published:,} published numbers {done:,.0f} are checked by what is done, "
-        + (
-            f"{planner.inconclusive:,} of them inconclusive without more seeds, "
-            if planner.inconclusive
-            else ""
-        )
+        + (f"{unsure:,} of them inconclusive without more seeds, " if unsure else "")
         + f"{told.published - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
         + f"; claims that can be checked: {claims['']}"
@@ -194,7 +182,7 @@ def summary(
 
 
 def _takes(
-    rows: list[SettingLine], core: float, gpu: float, one_seed: float, disk: float, jobs: int
+    rows: list[SettingLine], jobs: int, core: float, gpu: float, one_seed: float, disk: float
 ) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
     missing = [row for row in rows if row.estimate_basis]

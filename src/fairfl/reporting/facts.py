@@ -99,12 +99,8 @@ class Facts(Strict):
         `drawn`: the seeds of a setting that are shown, '' if those that the scale has. Without `runs` there are no
         rounds, and of data and partition the first seed's are shown.
         """
-        facts: dict[str, list[tuple[str, str]]] = {
-            "data": [],
-            "tuned": [],
-            "calibrated": [],
-            "changed": [],
-        }
+        kinds = ("data", "tuned", "calibrated", "changed")
+        facts: dict[str, list[tuple[str, str]]] = {kind: [] for kind in kinds}
         timed = origins(columns) == ("timed",)  # not along a whole run
         for key, setting in self.settings.items():
             length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"

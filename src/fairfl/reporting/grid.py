@@ -5,7 +5,7 @@ Tables, the side-by-side tables numbers and the page are the same grid with othe
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ ARROWS = {"up": " ↑", "down": " ↓", None: ""}
 CORNERS: dict[Axis, str] = {"setting": "Dataset", "row": "Algorithm", "metric": "Metric"}
 Place = tuple[str, Row, str]  # setting, row, metric
 Content = tuple[Place, Place | None] | str | None  # of a cell
+Spot = tuple[tuple[str, ...], tuple[str, ...], bool]  # keys of line and column; in brackets
 Level = TypeVar("Level", bound=Hashable)
 
 
@@ -110,7 +111,28 @@ def _grid(
         }
         return dict(sorted(found.items(), key=lambda item: [*map(place_of, item[1])]))
 
-    cells: dict[tuple[tuple[str, ...], tuple[str, ...], bool], Place] = {}
+    cells = _by_spot(places, behind, down, across)
+
+    def content(line: tuple[str, ...], column: tuple[str, ...]) -> Content:
+        front = cells.get((line, column, False))
+        return front and (front, cells.get((line, column, True)))
+
+    lines, columns = ordered(down), ordered(across)
+    ruled = {_along(place, down) for place in fronts if place[1].ruled and "row" in down}
+    rules = {
+        n
+        for n, (before, line) in enumerate(pairwise([(), *lines]))
+        if line in ruled or (before and len(down) > 1 and line[0] != before[0])
+    }
+    places_of = [[content(line, column) for column in columns] for line in lines]
+    return Grid(down, [*columns.values()], [*lines.values()], places_of, rules)
+
+
+def _by_spot(
+    places: list[Place], behind: dict[str, str], down: list[Axis], across: list[Axis]
+) -> dict[Spot, Place]:
+    """The numbers by where they stand; `behind`: metric in brackets -> the one before it."""
+    cells: dict[Spot, Place] = {}
     for place in places:
         front = (*place[:2], behind.get(place[2], place[2]))
         spot = _along(front, down), _along(front, across), place[2] in behind
@@ -119,21 +141,7 @@ def _grid(
                 f"two rows are called {place[1].label!r}; give them a `title` each ({place[0]}: {other[2]})"
             )
         cells[spot] = place
-
-    def content(line: tuple[str, ...], column: tuple[str, ...]) -> Content:
-        front = cells.get((line, column, False))
-        return front and (front, cells.get((line, column, True)))
-
-    lines, columns = ordered(down), ordered(across)
-    keys = list(lines)
-    ruled = {_along(place, down) for place in fronts if place[1].ruled and "row" in down}
-    rules = {
-        n
-        for n, line in enumerate(keys)
-        if line in ruled or (n and len(down) > 1 and line[0] != keys[n - 1][0])
-    }
-    places_of = [[content(line, column) for column in columns] for line in lines]
-    return Grid(down, [*columns.values()], [*lines.values()], places_of, rules)
+    return cells
 
 
 def _along(place: Place, axes: list[Axis]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from fairfl.judgement.units import unit_words
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.notes import condensed, grouped, plural, seeds_text
+from fairfl.reporting.notes import Remarks, condensed, grouped, plural
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
@@ -89,11 +89,10 @@ def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[Row]:
 
 
 @dataclass
-class Inputs:
+class Inputs(Remarks):
     """Lazy access to what one artifact is made from, and what its note or footer says of it."""
 
     spec: ArtifactSpec
-    said: dict[str, list[str]] = field(default_factory=dict)  # what, and of whom
 
     @property
     def name(self) -> str:
@@ -294,31 +293,6 @@ class Inputs:
             raise NoRunsError("Not run at this scale.")
         self.remark("Not run", dict.fromkeys(row.label for row in self.rows if row not in present))
         return present
-
-    def say(self, sentence: str) -> None:
-        """Add a sentence to the remarks, once."""
-        self.said.setdefault(sentence, [])
-
-    def remark(self, what: str, names: Iterable[str]) -> None:
-        """Add 'what: a, b.' to the remarks if there are names, each once."""
-        if new := [name for name in names if name not in self.said.get(what, ())]:
-            self.said.setdefault(what, []).extend(new)
-
-    @property
-    def remarks(self) -> list[str]:
-        """Sentences."""
-        mark = {
-            what: "; " if any("," in name for name in names) else ", "
-            for what, names in self.said.items()
-        }
-        return [
-            f"{what}: {mark[what].join(names)}." if names else what
-            for what, names in self.said.items()
-        ]
-
-    def say_bars(self, seeds: Iterable[float]) -> None:
-        """Say what error bars are."""
-        self.say(f"Bars: ± one standard deviation over {seeds_text(seeds)}.")
 
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""

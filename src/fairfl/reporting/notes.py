@@ -1,6 +1,7 @@
 """Words of the sentences under a table or figure: plurals, units, sources, facts that several settings share."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from fairfl.judgement.units import unit_words
 
@@ -69,3 +70,35 @@ def _spelled(seeds: list[int]) -> str:
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f", seeds {seeds[0]} to {seeds[-1]}"
     return f", seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}" if seeds else ""
+
+
+@dataclass
+class Remarks:
+    """Sentences of a note: what is said, and of whom."""
+
+    said: dict[str, list[str]] = field(default_factory=dict, kw_only=True)
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence to the remarks, once."""
+        self.said.setdefault(sentence, [])
+
+    def remark(self, what: str, names: Iterable[str]) -> None:
+        """Add 'what: a, b.' to the remarks if there are names, each once."""
+        if new := [name for name in names if name not in self.said.get(what, ())]:
+            self.said.setdefault(what, []).extend(new)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences."""
+        mark = {
+            what: "; " if any("," in name for name in names) else ", "
+            for what, names in self.said.items()
+        }
+        return [
+            f"{what}: {mark[what].join(names)}." if names else what
+            for what, names in self.said.items()
+        ]
+
+    def say_bars(self, seeds: Iterable[float]) -> None:
+        """Say what error bars are."""
+        self.say(f"Bars: ± one standard deviation over {seeds_text(seeds)}.")

@@ -98,69 +98,23 @@ class Reproduction:
             (each for each in counts if counts[each].checked),
             key=lambda each: -counts[each].checked,
         )
-        shown, rows = ran[:_TABLES], []
-        for artifact in counts:
+        shown = ran[:_TABLES]
+        rows: list[list[str]] = []
+        rest: list[ComparisonLine] = []
+        for artifact, found in counts.items():
             if artifact in shown:
-                rows.append(
-                    [
-                        artifact,
-                        *_cells(counts[artifact]),
-                        claims_text(count_claims(self.claims.get(artifact, ()))),
-                    ]
-                )
-        if rest := [
-            line
-            for artifact in counts
-            if artifact not in shown
-            for line in self.numbers.get(artifact, ())
-        ]:
-            rows.append(
-                [
-                    f"{len(counts) - len(shown)} {'others' if shown else 'not run'}",
-                    *_cells(count(rest)),
-                    "",
-                ]
-            )
-        return markdown_table(
-            ["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"], rows
-        )
+                claims = claims_text(count_claims(self.claims.get(artifact, ())))
+                rows.append([artifact, *_cells(found), claims])
+            else:
+                rest += self.numbers.get(artifact, ())
+        if rest:
+            others = f"{len(counts) - len(shown)} {'others' if shown else 'not run'}"
+            rows.append([others, *_cells(count(rest)), ""])
+        header = ["published", "checked", "agree", "close", "differ", "inconclusive", "claims"]
+        return markdown_table(["", *header], rows)
 
     def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
         """The numbers that are farthest off."""
-        rows = []
-        for line in differ:
-            digits, metric = (
-                digits_of(paper.metrics)(line.metric),
-                metric_of(paper.metrics, line.metric),
-            )
-            title = line.variant.label(paper.algorithms[line.algorithm].title)
-            sides = (
-                (line.reported, line.reported_spread),
-                (line.ours, line.ours_std if line.seeds != 1 else None),
-            )
-            numbers = [
-                printed_cell(value, line.unit, digits, spread, missing=DIVERGED)
-                for value, spread in sides
-            ]
-            tolerance = (
-                "–"
-                if line.tolerance is None or line.difference is None
-                else f"{line.tolerance:.3g}"
-            )
-            names = [
-                line.artifact,
-                readable(title),
-                readable(metric.name) if metric else line.metric,
-            ]
-            rows.append(
-                [
-                    *names,
-                    *numbers,
-                    tolerance,
-                    str(line.seeds),
-                    self._reached(line) or "nothing tried yet",
-                ]
-            )
         header = [
             "where",
             "variant",
@@ -171,7 +125,32 @@ class Reproduction:
             "seeds",
             "reason",
         ]
-        return markdown_table(header, rows)
+        return markdown_table(header, [self._differing(paper, line) for line in differ])
+
+    def _differing(self, paper: Paper, line: ComparisonLine) -> list[str]:
+        """Cells of a number that is off."""
+        digits, metric = (
+            digits_of(paper.metrics)(line.metric),
+            metric_of(paper.metrics, line.metric),
+        )
+        title = line.variant.label(paper.algorithms[line.algorithm].title)
+        ours_std = line.ours_std if line.seeds != 1 else None
+        apart = line.tolerance is not None and line.difference is not None
+        return [
+            line.artifact,
+            readable(title),
+            readable(metric.name) if metric else line.metric,
+            *(
+                printed_cell(value, line.unit, digits, spread, missing=DIVERGED)
+                for value, spread in (
+                    (line.reported, line.reported_spread),
+                    (line.ours, ours_std),
+                )
+            ),
+            f"{line.tolerance:.3g}" if apart else "–",
+            str(line.seeds),
+            self._reached(line) or "nothing tried yet",
+        ]
 
     def _reached(self, line: ComparisonLine) -> str:
         """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""

@@ -195,29 +195,26 @@ _Selector = tuple[str | None, tuple[str, ...], Variant]
 class _Builder(Transformer):
     """Builds the syntax tree while parsing, so that no recursion over a deep parse tree happens."""
 
-    def number(self, text: Token) -> float:
-        return float(text)
+    ABS = SQRT = ATAN = MIN = MAX = PLUS = MINUS = TIMES = DIVIDE = RELATION = str
+    IDENT = SETTING = TREND = str
+    number, comparison = float, Comparison
 
-    def binary(self, left: Expression, sign: Token, right: Expression) -> Binary:
-        return Binary(sign.value, left, right)
+    def binary(self, left: Expression, sign: Any, right: Expression) -> Binary:
+        return Binary(sign, left, right)
 
-    def negative(self, minus: Token, operand: Expression) -> Binary:
-        return Binary(minus.value, 0.0, operand)
+    def negative(self, minus: Any, operand: Expression) -> Binary:
+        return Binary(minus, 0.0, operand)
 
-    def function(self, name: Token, *arguments: Expression) -> Call:
-        return Call(name.value, arguments)
+    def function(self, name: Any, *arguments: Expression) -> Call:
+        return Call(name, arguments)
 
-    def group(
-        self, name: Token, metric: Token, selector: _Selector, setting: Token | None
-    ) -> Group:
-        return Group(
-            name.value.removesuffix("_over"), str(metric), *selector, setting and str(setting)
-        )
+    def group(self, name: Any, metric: str, selector: _Selector, setting: str | None) -> Group:
+        return Group(name.removesuffix("_over"), metric, *selector, setting)
 
-    def included(self, algorithm: Token, *pairs: Any) -> _Selector:
-        return str(algorithm), (), _variant("", pairs)
+    def included(self, algorithm: str, *pairs: Any) -> _Selector:
+        return algorithm, (), _variant("", pairs)
 
-    def everything(self, star: Token, *pairs: Any) -> _Selector:
+    def everything(self, star: str, *pairs: Any) -> _Selector:
         return None, (), _variant("", pairs)
 
     def excluded(self, names: tuple[str, ...], *pairs: Any) -> _Selector:
@@ -225,37 +222,31 @@ class _Builder(Transformer):
 
     def exclusions(self, *parts: Any) -> tuple[str, ...]:
         before = parts[0] if isinstance(parts[0], tuple) else ()
-        return (*before, str(parts[-1]))
+        return (*before, parts[-1])
 
-    def cell(self, metric: Token, algorithm: Token, *rest: Any) -> CellOf:
-        return CellOf(str(metric), _variant(str(algorithm), rest[:-1]), rest[-1] and str(rest[-1]))
+    def cell(self, metric: str, algorithm: str, *rest: Any) -> CellOf:
+        return CellOf(metric, _variant(algorithm, rest[:-1]), rest[-1])
 
-    def variant(self, algorithm: Token, *pairs: Any) -> Variant:
-        return _variant(str(algorithm), pairs)
+    def variant(self, algorithm: str, *pairs: Any) -> Variant:
+        return _variant(algorithm, pairs)
 
     def pair(self, key: Token, value: str) -> tuple[Token, str]:
         return key, value
 
-    def value(self, *parts: Token | None) -> str:
-        return "".join(part for part in parts if part is not None)
+    def value(self, *parts: str | None) -> str:
+        return "".join(filter(None, parts))
 
-    def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
-        return Comparison(left, relation.value, right)
+    def argopt(self, function: Any, metric: str, _: Token, variant: Variant) -> Argopt:
+        return Argopt(function.removeprefix("arg"), metric, variant)
 
-    def argopt(self, function: Token, metric: Token, _: Token, variant: Variant) -> Argopt:
-        return Argopt(function.value.removeprefix("arg"), str(metric), variant)
-
-    def monotone(
-        self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any
-    ) -> Monotone:
-        fixed = _variant(str(algorithm), rest[:-1])
-        return Monotone(str(metric), str(key), trend.value, fixed, rest[-1] and str(rest[-1]))
+    def monotone(self, metric: str, algorithm: str, key: Token, trend: Any, *rest: Any) -> Monotone:
+        return Monotone(metric, key.value, trend, _variant(algorithm, rest[:-1]), rest[-1])
 
     def undominated(self, variant: Variant, *rest: Any) -> Undominated:
-        return Undominated(variant, rest[:-1], rest[-1] and str(rest[-1]))
+        return Undominated(variant, rest[:-1], rest[-1])
 
-    def criterion(self, metric: Token, trend: Token) -> tuple[str, str]:
-        return str(metric), str(trend)
+    def criterion(self, metric: str, trend: str) -> tuple[str, str]:
+        return metric, trend
 
 
 @cache

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.agreement import pooled_noise
-from fairfl.judgement.cells import digits_of, number_text, pooled
+from fairfl.judgement.cells import Cells, digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.judgement.claims.noise import NONE, share_of_resamples, with_noise
+from fairfl.judgement.claims.noise import NONE, Status, share_of_resamples, with_noise
 from fairfl.judgement.comparison import reason_not_comparable
-from fairfl.judgement.results import results_of
+from fairfl.judgement.results import Results, results_of
 from fairfl.judgement.rows import ClaimLine
 from fairfl.runtime.validation import nearest
 
@@ -66,7 +65,10 @@ def comparable(workload: Workload, settings: list[str]) -> bool:
     return not any(reason_not_comparable(workload, name, "") for name in ran)
 
 
-def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
+Stated = tuple[Claim, Statement]
+
+
+def parsed(workload: Workload, name: str) -> list[Stated]:
     """The claims of an artifact with their syntax trees.
 
     Raises ClaimError naming artifact, claim, column and what was expected, or a setting that is not there.
@@ -94,50 +96,50 @@ def claim_lines(
     """One row per claim of the selected artifacts, in catalogue order; `files`: see fairfl.judgement.results."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
     numbers = results_of(workload, root, files)
-    noise, level = pooled_noise(numbers.ours.cells), workload.config.verdict.significance_level
-    seeds = {setting: len(original(workload, setting).seeds) for setting in workload.settings}
-    rows = []
-    for name, (paper, _, artifact) in workload.artifacts.items():
-        reported, own = pooled(name, numbers.reported), workload.papers[paper].sources == "own"
-        digits = digits_of(workload.papers[paper].metrics)
-        for claim, statement in claims[name]:
-            setting = setting_of(claim, name, artifact)
-            judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
-            here, theirs, settings = (
-                judge(numbers.ours),
-                judge(reported),
-                settings_of(statement, setting),
-            )
-            comparison, share, unknown = own or comparable(workload, settings), None, False
-            partly = ""
-            if here.status == "missing numbers":
-                partly = against_those_that_ran(
-                    statement, numbers.ours, setting, artifact.rows, digits
-                )
-            else:  # spreads of the paper say nothing of another experiment
-                known = (reported, seeds) if comparison else (NONE, {})
-                share, unknown = share_of_resamples(judge, numbers.ours, noise, *known, level)
-            hint = with_noise(here.status, share, level, unknown)
-            checked = hint == "missing numbers" or comparison
-            rows.append(
-                ClaimLine(
-                    paper=paper,
-                    artifact=name,
-                    claim=claim.id,
-                    setting=setting or "",
-                    text=claim.text,
-                    expr=claim.expr,
-                    status=hint if checked else "not evaluated at this scale",
-                    status_at_this_scale=hint,
-                    share_of_resamples=number_text(share),
-                    lhs=number_text(here.left),
-                    rhs=number_text(here.right),
-                    reason="; ".join(filter(None, (partly, here.reason))),
-                    status_in_paper="not testable from printed numbers"
-                    if theirs.status == "missing numbers"
-                    else theirs.status,
-                    expected_in_paper=claim.reference,
-                    basis=basis(workload, settings),
-                )
-            )
-    return rows
+    lines = []
+    for name, stated in claims.items():
+        reported = pooled(name, numbers.reported)
+        lines += [_line(workload, numbers, reported, name, each) for each in stated]
+    return lines
+
+
+def _line(
+    workload: Workload, numbers: Results, reported: Cells, name: str, stated: Stated
+) -> ClaimLine:
+    """The row of a claim on our `numbers` and the `reported` ones of its paper."""
+    (claim, statement), (paper, _, artifact) = stated, workload.artifacts[name]
+    setting, digits = setting_of(claim, name, artifact), digits_of(workload.papers[paper].metrics)
+    judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
+    here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
+    checked = workload.papers[paper].sources == "own" or comparable(workload, settings)
+    status: Status = here.status
+    share, partly = None, ""
+    if here.status == "missing numbers":
+        checked = True
+        partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
+    else:
+        # Spreads of the paper say nothing of another experiment.
+        seeds = {one: len(original(workload, one).seeds) for one in workload.settings}
+        known = (reported, seeds) if checked else (NONE, {})
+        level = workload.config.verdict.significance_level
+        share, unknown = share_of_resamples(judge, numbers.ours, numbers.noise, *known, level)
+        status = with_noise(here.status, share, level, unknown)
+    return ClaimLine(
+        paper=paper,
+        artifact=name,
+        claim=claim.id,
+        setting=setting or "",
+        text=claim.text,
+        expr=claim.expr,
+        status=status if checked else "not evaluated at this scale",
+        status_at_this_scale=status,
+        share_of_resamples=number_text(share),
+        lhs=number_text(here.left),
+        rhs=number_text(here.right),
+        reason="; ".join(filter(None, (partly, here.reason))),
+        status_in_paper="not testable from printed numbers"
+        if theirs.status == "missing numbers"
+        else theirs.status,
+        expected_in_paper=claim.reference,
+        basis=basis(workload, settings),
+    )

@@ -33,32 +33,7 @@ def check(workload: Workload) -> None:
     paper does not have.
     """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
-    faults = [
-        f"{name}.yaml: {fault}"
-        for name, paper in workload.papers.items()
-        for fault in unknown_metrics(paper)
-    ]
-    for setting in workload.variants:
-        if fault := _clusters(workload.settings[setting]):
-            faults.append(
-                f"{workload.paper_of[setting]}.yaml: settings.{setting}.surrogate.clusters: {fault}"
-            )
-    for paper, key, artifact in workload.artifacts.values():
-        if artifact.plot is not None:
-            where = f"artifacts.{key}.options"
-            if artifact.plot not in (plots := names("reporting/plots")):
-                hint = f"is not one of the plots{nearest(artifact.plot, plots)}"
-                raise SpecError(
-                    f"papers/{paper}.yaml: artifacts.{key}.plot: {shown(artifact.plot)} {hint}"
-                )
-            parameters(
-                "reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where
-            )
-        faults += [
-            f"{paper}.yaml: artifacts.{key}: {fault}"
-            for fault in missing(workload, paper, key, artifact)
-        ]
-    if faults:
+    if faults := list(_faults(workload)):
         raise SpecError("\n".join(f"papers/{fault}" for fault in faults))
     variants = {
         name: {
@@ -76,6 +51,26 @@ def check(workload: Workload) -> None:
             speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
             for fault in _unknown(speaking, workload.papers[paper], variants[paper]):
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
+
+
+def _faults(workload: Workload) -> Iterator[str]:
+    """What is wrong with metrics, settings and artifacts. Raises SpecError for a plot that cannot be made."""
+    for name, paper in workload.papers.items():
+        for fault in unknown_metrics(paper):
+            yield f"{name}.yaml: {fault}"
+    for setting in workload.variants:
+        if fault := _clusters(workload.settings[setting]):
+            where = f"{workload.paper_of[setting]}.yaml: settings.{setting}"
+            yield f"{where}.surrogate.clusters: {fault}"
+    for of, key, artifact in workload.artifacts.values():
+        if artifact.plot is not None:
+            file, where = f"papers/{of}.yaml", f"artifacts.{key}"
+            if artifact.plot not in (plots := names("reporting/plots")):
+                hint = f"is not one of the plots{nearest(artifact.plot, plots)}"
+                raise SpecError(f"{file}: {where}.plot: {shown(artifact.plot)} {hint}")
+            parameters("reporting/plots", artifact.plot, artifact.options, file, f"{where}.options")
+        for fault in missing(workload, of, key, artifact):
+            yield f"{of}.yaml: artifacts.{key}: {fault}"
 
 
 def _clusters(setting: Setting) -> str:

@@ -1,7 +1,7 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -69,46 +69,48 @@ def _table(
 ) -> dict[str, Any]:
     """What the template shows of a grid; notes on the paper's numbers are numbered, those on all stand in the head."""
     here = [cells[place] for place in grid.numbers]
-    notes = list(dict.fromkeys(note for cell in here for note in cell["notes"]))
-    reported = [cell["notes"] for cell in here if cell["reported"]]
-    everywhere = [
-        note for note in notes if len(reported) > 1 and all(note in own for own in reported)
-    ]
-    for cell in here:
-        cell["reported_marks"] = [
-            notes.index(note) + 1 for note in cell["notes"] if note not in everywhere
-        ]
+    notes, everywhere = _number_notes(here)
     axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
     bears = "row" if "row" in axes else "setting"
     metrics = {metric for _, _, metric in grid.numbers}
+
+    def heads(along: Iterable[Head]) -> list[HeadView]:
+        return [_head(head, numbers, paper, bears) for head in along]
+
     unmarked, said = said_once({cell["verdict"] for cell in here})
     stored = {cell["recorded"]["few"] for cell in here if cell["recorded"]}
     rows = [[[cells[place] for place in numbers_of(cell)] for cell in line] for line in grid.places]
     return {
         "title": metric_name(paper.metrics, metrics.pop()) if len(metrics) == 1 else "",
         "corner": grid.corner,
-        "header": spans(
-            [
-                tuple(_head(head, numbers, paper, bears) for head in column)
-                for column in grid.columns
-            ]
-        ),
+        "header": spans([tuple(heads(column)) for column in grid.columns]),
         "legend": legend(
             {word for _, row, _ in grid.numbers for word in numbers.known.get(row, ())}
         ),
         "notes": notes,
-        "everywhere": [notes.index(note) + 1 for note in everywhere],
+        "everywhere": everywhere,
         "unmarked": unmarked,
         "said": said,
         "seeds": seeds_said(numbers.placed[place] for place in grid.numbers),
         "recorded": bool(stored),
         "recorded_few": stored.pop() if len(stored) == 1 else None,
-        "unreported": not reported,
+        "unreported": not any(cell["reported"] for cell in here),
         "rows": [
-            _row([_head(head, numbers, paper, bears) for head in heads], row, number in grid.rules)
-            for number, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
+            _row(heads(line), row, number in grid.rules)
+            for number, (line, row) in enumerate(zip(grid.lines, rows, strict=True))
         ],
     }
+
+
+def _number_notes(cells: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
+    """Notes on the paper's numbers, and the numbers of those that all cells have; the others are marked in cells."""
+    notes = list(dict.fromkeys(note for cell in cells for note in cell["notes"]))
+    reported = [cell["notes"] for cell in cells if cell["reported"]]
+    common = [note for note in notes if len(reported) > 1 and all(note in own for own in reported)]
+    for cell in cells:
+        marks = [notes.index(note) + 1 for note in cell["notes"] if note not in common]
+        cell["reported_marks"] = marks
+    return notes, [notes.index(note) + 1 for note in common]
 
 
 def said_once(verdicts: set[str]) -> tuple[set[str], str]:

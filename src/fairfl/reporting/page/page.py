@@ -136,6 +136,11 @@ class Summaries:
         """Each number as recorded, else as it came out here."""
         return [self.recorded.get(line.place, line) for line in self.lines]
 
+    def counts(self) -> dict[str, Any]:
+        """How the published numbers came out here, as recorded, and as recorded else here."""
+        scales = {"here": self.lines, "full": self.full, "best": self.best}
+        return {scale: numbers_counted(count(lines)) for scale, lines in scales.items()}
+
     def cards(self) -> dict[str, Any]:
         """What came out here, and what is recorded at full scale; None if nothing is."""
         full = self.full
@@ -155,55 +160,58 @@ def artifact_view(
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact; `summaries` are its own, `made` is each run's arithmetic."""
     paper, key, artifact = workload.artifacts[name]
-    endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
-    endings += ("side_by_side.md", "side_by_side.tex") * (artifact.kind == "table")
-    links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in endings}
-    missing = [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url]
-    if svg := files.link(f"{paper}/{key}.svg") if artifact.plot else "":
-        links["svg"] = svg
-    source, lines = workload.papers[paper], summaries.lines
+    source, lines, path = workload.papers[paper], summaries.lines, f"{paper}/{key}"
     rounds = {
         setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
         for setting in dict.fromkeys(line.setting for line in lines)
     }
     facts = facts_of(workload, name)
-    runs = {run for line in lines for run in runs_of(line)}
-    made = {
-        key: {run: of for run, of in made[key].items() if run in runs}
-        for key in ("arithmetic_of", "data_of")
-    }
+    stand_ins = [setting.stand_in for setting in facts.settings.values()]
     return {
         "name": name,
         "paper": paper,
         "spec": artifact,
-        "path": f"{paper}/{key}",
+        "path": path,
         "facts": facts,
-        "only_stand_ins": bool(facts.settings)
-        and all(fact.stand_in for fact in facts.settings.values()),
-        "links": links,
-        "copies": [ending for ending in ("tex", "md") if links.get(ending) and not artifact.plot],
-        "missing": missing,
+        "only_stand_ins": bool(stand_ins) and all(stand_ins),
+        **_files_view(files, path, artifact),
         "failed": "",
-        "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
-        "arithmetic": describe_numerics(made["arithmetic_of"].values()),
-        "sources": condensed(source for source, _ in made["data_of"].values()),
-        "partitions": list(
-            filter(None, dict.fromkeys(text for _, text in made["data_of"].values()))
-        ),
-        "here": numbers_counted(count(lines)),
-        "full": numbers_counted(count(summaries.full)),
-        "best": numbers_counted(count(summaries.best)),
+        "footnote": files.remarks(f"{path}.csv") if artifact.plot else [],
+        **_made_view(made, {run for line in lines for run in runs_of(line)}),
+        **summaries.counts(),
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
-        "claims": [
-            claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims
-        ],
-        "rankings": [
-            (metric_name(source.metrics, ranking.metric), ranking) for ranking in summaries.rankings
-        ],
+        "claims": [claim_view(one, summaries.recorded_claims, source) for one in summaries.claims],
+        "rankings": [(metric_name(source.metrics, one.metric), one) for one in summaries.rankings],
     }
+
+
+def _made_view(made: dict[str, Any], runs: Collection[str]) -> dict[str, Any]:
+    """Arithmetic, data and partitions of some runs, in words."""
+    arithmetic, data = (
+        [of for run, of in made[kind].items() if run in runs]
+        for kind in ("arithmetic_of", "data_of")
+    )
+    return {
+        "arithmetic": describe_numerics(arithmetic),
+        "sources": condensed(source for source, _ in data),
+        "partitions": [text for text in dict.fromkeys(text for _, text in data) if text],
+    }
+
+
+def _files_view(files: Files, path: str, artifact: Artifact) -> dict[str, Any]:
+    """Links to the files of an artifact, the files that are not there, and what may be copied."""
+    endings = ["pdf", "png", "csv"] if artifact.plot else ["csv", "md", "tex"]
+    endings += ["side_by_side.md", "side_by_side.tex"] * (artifact.kind == "table")
+    links = {ending: files.link(f"{path}.{ending}") for ending in endings}
+    missing = [f"{path}.{ending}" for ending, url in links.items() if not url]
+    if svg := files.link(f"{path}.svg") if artifact.plot else "":
+        links["svg"] = svg
+    copied = [ending for ending in ("tex", "md") if links.get(ending) and not artifact.plot]
+    copies = {ending: files.text(f"{path}.{ending}") for ending in copied}
+    return {"links": links, "missing": missing, "copies": copies}
 
 
 def claim_view(
@@ -271,10 +279,8 @@ def render(
 ) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`.
 
-    `failed`: tables and figures that could not be made, and why; older files of theirs are not shown.
-
-    Comparison, claims, rankings and side-by-side tables are in the page's folder: those of a selection are not
-    those of all `results`.
+    `failed`: tables and figures that could not be made, and why; older files of theirs are not shown. What is said of a
+    selection (comparison, claims, rankings, tables side by side) is in the page's folder, not in that of all `results`.
     """
     summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
     files = Files(results, out)
@@ -285,51 +291,46 @@ def render(
         for name in workload.artifacts
     }
     for name, why in failed.items():
-        views[name] |= {"failed": why, "links": {}, "copies": [], "missing": []}
-    papers = [
-        paper_view(
-            key, workload, [view for view in views.values() if view["paper"] == key], summaries
-        )
-        for key in workload.config.papers
-    ]
-    paper_of = {name: view["paper"] for name, view in views.items()}
-    readings, own = readings_and_own(workload.papers)
-    printed, of_own = summaries.of(views.keys() - readings - own), summaries.of(own)
-    papers_told = {
-        key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"
-    }
-    shown, decided = (
-        (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
-    )
-    told = lines_of(papers_told, shown, decided)
-    copies = {
-        name: {ending: files.text(f"{view['path']}.{ending}") for ending in view["copies"]}
-        for name, view in views.items()
-        if view["copies"]
-    }
+        views[name] |= {"failed": why, "links": {}, "copies": {}, "missing": []}
+    papers: dict[str, list[dict[str, Any]]] = {key: [] for key in workload.config.papers}
+    for view in views.values():
+        papers[view["paper"]].append(view)
     return template("page.html.j2").render(
+        **overview(workload, summaries),
         scale=workload.scale,
-        papers=papers,
-        own_claims=claims_counted(of_own.claims),
+        papers=[paper_view(key, workload, own, summaries) for key, own in papers.items()],
         made=made | {"arithmetic": describe_numerics(made["arithmetic_of"].values())},
-        cards=printed.cards(),
         substitutions=substitutions(workload),
-        found=count(printed.lines),
         verdict=workload.config.verdict,
-        farthest=ranked(
-            farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)
-            + farthest(printed.full, workload.papers, paper_of, "full scale")
-        ),
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
-        headlines={
-            "styles": dict(zip(COLOURS, STYLES, strict=True)),
-            "lines": told,
-            "recorded": bool(printed.full),
-        },
         verdicts=VERDICTS,
         signs=SIGNS,
         status=STATUS,
         data=embedded(details.data()),
-        copies=embedded(copies),
+        copies=embedded({name: view["copies"] for name, view in views.items() if view["copies"]}),
     )
+
+
+def overview(workload: Workload, summaries: Summaries) -> dict[str, Any]:
+    """What stands above the papers: how all came out, their main results, what is farthest from them."""
+    readings, own = readings_and_own(workload.papers)
+    printed = summaries.of(workload.artifacts.keys() - readings - own)
+    paper_of = {name: paper for name, (paper, _, _) in workload.artifacts.items()}
+    quoted = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
+    full = bool(printed.full)
+    numbers = (printed.full, printed.full_claims) if full else (printed.lines, printed.claims)
+    return {
+        "own_claims": claims_counted(summaries.of(own).claims),
+        "cards": printed.cards(),
+        "found": count(printed.lines),
+        "farthest": ranked(
+            farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)
+            + farthest(printed.full, workload.papers, paper_of, "full scale")
+        ),
+        "headlines": {
+            "styles": dict(zip(COLOURS, STYLES, strict=True)),
+            "lines": lines_of(quoted, *numbers),
+            "recorded": full,
+        },
+    }

@@ -57,11 +57,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
         axes.margins(0.12)
         here = [row for row in inputs.rows_in(setting) if row in looks]
-        marks = [
-            mark
-            for row in here
-            for mark in _marks(axes, inputs, config, setting, row, looks[row][1])
-        ]
+        drawn = (_marks(axes, inputs, config, setting, row, looks[row][1]) for row in here)
+        marks = [mark for of_row in drawn for mark in of_row]
         own = [mark for mark in marks if mark["kind"] == "ours"]
         if style.far_apart([mark["y"] for mark in marks], units[1]):
             style.log_axis(axes)
@@ -74,27 +71,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
     figure, panels = panelled(inputs.titles, draw_one, (0.9, 1.9), 2, (x, y), wide)
     for setting, text in config.missing.items():
-        inputs.remark(
-            "Not in the paper's panels", [f"{text} ({inputs.names.get(setting, setting)})"]
-        )
-    handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
-    frame = pd.DataFrame(
-        [mark for marks in panels for mark in marks], columns=[*COLUMNS, *["front"] * config.front]
-    )
+        where = inputs.names.get(setting, setting)
+        inputs.remark("Not in the paper's panels", [f"{text} ({where})"])
+    marks = [mark for marks in panels for mark in marks]
+    frame = pd.DataFrame(marks, columns=[*COLUMNS, *["front"] * config.front])
     if "paper" in set(frame["kind"]):
-        handles.append(
-            style.key(
-                style.GREY,
-                "the paper's",
-                marker="o",
-                linestyle="none",
-                markersize=5,
-                **style.HOLLOW,
-            )
-        )
-    style.legend_above(
-        figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3)
-    )
+        legend["the paper's"] = {"color": style.GREY, "marker": "o", "markersize": 5} | style.HOLLOW
+    handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
+    most = (5 if config.by == "algorithm" else 4) if wide else 3
+    style.legend_above(figure, handles, min(len(handles), most))
     if frame["seeds"].max() > 1 and not config.front:
         inputs.say_bars(frame["seeds"])
     return figure, frame

@@ -3,6 +3,8 @@
 Points are seeds, the bar between the two marks the range of the means. Losses in nats.
 """
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -31,7 +33,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         config.low: (style.RED, "v", "min over clients"),
         config.high: (style.BLUE, "^", "max over clients"),
     }
-    records = []
+    records: list[tuple[Any, ...]] = []
     for at, (setting, name) in enumerate(inputs.names.items()):
         means = []
         for metric, (color, shape, _) in series.items():
@@ -40,34 +42,22 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
                 inputs.remark("No value", [f"{metric} in {name}"])
                 continue
             means.append(mean_and_std(cell)[0])
-            axes.plot(
-                [at + 0.09] * cell.seeds,
-                [*cell.by_seed.values()],
-                "o",
-                color=color,
-                alpha=0.55,
-                markersize=3,
-            )
+            values = [*cell.by_seed.values()]
+            axes.plot([at + 0.09] * cell.seeds, values, "o", color=color, alpha=0.55, markersize=3)
             axes.plot(at, means[-1], shape, color=color, markersize=6.5, zorder=4)
-            common = {"setting": setting, "label": name, "metric": metric}
-            records += [
-                {**common, "kind": "seed", "seed": s, "value": value}
-                for s, value in cell.by_seed.items()
-            ]
-            records.append({**common, "kind": "mean", "value": means[-1]})
-        axes.plot(
-            [at] * len(means), means, color="#bbbbbb", linewidth=3, solid_capstyle="round", zorder=1
-        )
+            names = setting, name, metric
+            records += [(*names, "seed", seed, value) for seed, value in cell.by_seed.items()]
+            records.append((*names, "mean", None, means[-1]))
+        bar: style.Look = {"color": "#bbbbbb", "linewidth": 3, "solid_capstyle": "round"}
+        axes.plot([at] * len(means), means, zorder=1, **bar)
     axes.set_xticks(range(len(inputs.names)), list(inputs.names.values()))
     axes.set(xlim=(-0.5, len(inputs.names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
     axes.grid(axis="x", visible=False)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    look: style.Look = {"linestyle": "none", "markersize": 5.5}
     handles = [
-        style.key(color, name, marker=shape, linestyle="none", markersize=5.5)
-        for color, shape, name in series.values()
+        style.key(color, name, marker=shape, **look) for color, shape, name in series.values()
     ]
-    handles.append(
-        style.key(style.GREY, "single seed", marker="o", linestyle="none", markersize=3, alpha=0.7)
-    )
-    style.legend_above(figure, handles)
+    seed = look | {"marker": "o", "markersize": 3, "alpha": 0.7}
+    style.legend_above(figure, [*handles, style.key(style.GREY, "single seed", **seed)])
     return figure, pd.DataFrame(records, columns=COLUMNS).astype({"seed": "Int64"})

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled, Names
-from fairfl.judgement.paired import LEVEL, paired
+from fairfl.judgement.paired import LEVEL, Paired, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
 from fairfl.reporting import style
@@ -47,15 +47,13 @@ class Config(Labelled):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     others, own = split(inputs, config.of)
     metrics, names = inputs.spec.artifact.columns, inputs.titles
-    figure = style.canvas(
-        style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own)))
-    )
+    height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
+    figure = style.canvas(style.PAGE, 0.8 + len(names) * height)
     grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
     looks = style.looks(inputs)
+    mine = [(row, looks[row]) for row in own]
     frames = [
-        _panel(
-            axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm
-        )
+        _panel(axes, inputs, setting, metric, mine, others, config.holm)
         for along, setting in zip(grid, names, strict=True)
         for axes, metric in zip(along, metrics, strict=True)
     ]
@@ -70,10 +68,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             inputs.say("Intervals that leave a panel are cut.")
         described = inputs.spec.metrics[metric]
         unit = unit_words(_unit(described.unit))
-        side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[
-            described.direction
-        ]
-        axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + side)
+        side = {"up": "right", "down": "left", None: ""}[described.direction]
+        better_side = f"\n{side}: {better} better" if side else ""
+        axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + better_side)
     keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
     style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
     if drawn["low"].notna().any():
@@ -122,38 +119,35 @@ def _panel(
             if mine is None or theirs is None:
                 continue
             one = paired(mine.by_seed, theirs.by_seed)
-            names = {
-                "setting": setting,
-                "of": row.algorithm,
-                "of_hyperparameters": row.hyperparameters,
-            }
-            names |= {**other.names(setting), "metric": metric, "unit": unit}
-            numbers = (one.difference, one.low, one.high, one.p, one.seeds)
-            records.append(names | dict(zip(COLUMNS[7:], numbers, strict=True)))
+            names = setting, row.algorithm, row.hyperparameters
+            others_names = other.algorithm, other.hyperparameters, metric, unit
+            numbers = one.difference, one.low, one.high, one.p, one.seeds
+            records.append((*names, *others_names, *numbers))
             marks.append((one, at + (number - (len(own) - 1) / 2) * 0.7 / len(own), look))
     frame = pd.DataFrame(records, columns=COLUMNS)
     if corrected:
         frame["p_holm"] = holm(frame["p"].to_numpy(float))
     for number, (one, height, look) in enumerate(marks):
-        bar = (
-            [[one.difference - one.low], [one.high - one.difference]]
-            if math.isfinite(one.low)
-            else None
-        )
-        if math.isfinite(one.difference):
-            mark = {
-                "color": look["color"],
-                "fmt": look["marker"],
-                "markersize": 3.2,
-                "elinewidth": 1.0,
-                "capsize": 1.5,
-            }
-            if corrected and not frame["p_holm"][number] < 0.05:
-                mark["markerfacecolor"] = "white"
-            axes.errorbar(one.difference, height, xerr=bar, **mark)
+        hollow = corrected and not frame["p_holm"][number] < 0.05
+        _mark(axes, one, height, look | ({"markerfacecolor": "white"} if hollow else {}))
     if not records:
         style.not_run(axes)
     style.zero_line(axes, vertical=True)
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     return frame
+
+
+def _mark(axes: Axes, one: Paired, height: float, look: style.Look) -> None:
+    """A finite difference, and its interval if it has one."""
+    if math.isfinite(one.difference):
+        ends = [[one.difference - one.low], [one.high - one.difference]]
+        bar = ends if math.isfinite(one.low) else None
+        look = {key: value for key, value in look.items() if key != "linestyle"}
+        mark: style.Look = {
+            "linestyle": "none",
+            "markersize": 3.2,
+            "elinewidth": 1.0,
+            "capsize": 1.5,
+        }
+        axes.errorbar(one.difference, height, xerr=bar, **look | mark)

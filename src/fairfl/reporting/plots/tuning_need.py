@@ -99,9 +99,8 @@ def _panel(
         for row in inputs.rows_in(setting)
     }
     tried = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
-    scores = [
-        point.value for one in tried.values() for point in one.points if point.value is not None
-    ]
+    points = [point.value for one in tried.values() for point in one.points]
+    scores = [value for value in points if value is not None]
     if not scores:
         return pd.DataFrame(columns=COLUMNS)
     records = []
@@ -109,28 +108,22 @@ def _panel(
         axes.set_ylabel(config.y_labels.get(one.metric) or inputs.axis(one.metric))
         sign, worst = (1, min(scores)) if one.direction == "up" else (-1, max(scores))
         if diverged := sum(point.value is None for point in one.points):
-            inputs.remark(
-                "Trials that diverged", [f"{diverged} of {row.label} ({inputs.names[setting]})"]
-            )
-        measured = UNITS[one.metric]  # losses, nats or squared errors, are shown as they are
-        scale = (
-            sign
-            if measured == "nats"
-            else sign * factor(measured, inputs.spec.metrics[one.metric].unit)
-        )
-        best = expected_best(
-            [sign * (worst if point.value is None else point.value) for point in one.points]
-        )
+            name = f"{diverged} of {row.label} ({inputs.names[setting]})"
+            inputs.remark("Trials that diverged", [name])
+        measured, shown = UNITS[one.metric], inputs.spec.metrics[one.metric].unit
+        # Losses, nats or squared errors, are shown as they are.
+        scale = sign if measured == "nats" else sign * factor(measured, shown)
+        values = [worst if point.value is None else point.value for point in one.points]
+        best = expected_best([sign * value for value in values])
         line = pd.Series(best, range(1, len(best) + 1)) * scale
         look: style.Look = {"linewidth": 1.1, "markersize": 3} | looks[row]
         axes.plot(line.index, line, **look)
         records += [(setting, row.algorithm, trials, value) for trials, value in line.items()]
     drawn = pd.DataFrame(records, columns=COLUMNS)
+    ends = drawn.groupby("algorithm")["expected"].last()
     shown = inputs.spec.metrics[next(iter(tried.values())).metric].unit
     if style.far_apart(drawn["expected"].tolist(), shown):
         style.log_axis(axes)
-    elif style.focus(
-        axes, drawn.groupby("algorithm")["expected"].last().tolist(), drawn["expected"].tolist()
-    ):
+    elif style.focus(axes, ends.tolist(), drawn["expected"].tolist()):
         inputs.say("Lines that leave a panel begin far from all others.")
     return drawn

@@ -32,6 +32,12 @@ GRID, LEVELS, MARGIN = (
 )  # points per side of the contours' loss; contours; room as a share of the range
 
 
+Path = tuple[np.ndarray, np.ndarray]  # rounds [T], theta [T, 2 or 3]
+_START: style.Look = {
+    "color": "#333333", "marker": "o", "linestyle": "none", "markerfacecolor": "white", "markersize": 4,
+}  # fmt: skip
+
+
 class Config(Strict):
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
 
@@ -75,29 +81,7 @@ def _plane(
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
-    looks = style.looks(inputs)
-    for number, (row, (_, theta)) in enumerate(paths.items()):
-        line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
-        axes.plot(*theta[:, :2].T, label=row.label, **line)
-        axes.plot(
-            *theta[0, :2], "o", color="#333333", markerfacecolor="white", markersize=4, zorder=4
-        )
-        axes.plot(
-            *theta[-1, :2],
-            "*",
-            color=looks[row]["color"],
-            markersize=9,
-            markeredgecolor="white",
-            zorder=5,
-        )
-    handles, _ = axes.get_legend_handles_labels()
-    handles.append(
-        style.key(
-            "#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4
-        )
-    )
-    handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
-    axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
+    _draw_paths(axes, inputs, paths)
     axes.set(
         xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})",
         ylabel="$w_2$",
@@ -114,11 +98,24 @@ def _plane(
     return [*frames, contour.assign(setting=setting, panel="contour")]
 
 
-def _paths(
-    inputs: Inputs, setting: str, rows: list[Row]
-) -> dict[Row, tuple[np.ndarray, np.ndarray]]:
-    """row -> (rounds [T], theta [T, 2 or 3]) up to the first step that is not finite."""
-    paths: dict[Row, tuple[np.ndarray, np.ndarray]] = {}
+def _draw_paths(axes: Axes, inputs: Inputs, paths: dict[Row, Path]) -> None:
+    """The paths from start to end, with a legend."""
+    looks = style.looks(inputs)
+    for number, (row, (_, theta)) in enumerate(paths.items()):
+        line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
+        axes.plot(*theta[:, :2].T, label=row.label, **line)
+        axes.plot(*theta[0, :2], zorder=4, **_START)
+        end: style.Look = {"color": looks[row]["color"], "markersize": 9}
+        axes.plot(*theta[-1, :2], "*", markeredgecolor="white", zorder=5, **end)
+    handles, _ = axes.get_legend_handles_labels()
+    handles.append(style.key(label="start", **_START))
+    handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
+    axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
+
+
+def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, Path]:
+    """The paths of rows up to the first step that is not finite."""
+    paths: dict[Row, Path] = {}
     for row in rows:
         model = inputs.model(setting, row)
         if model is None:

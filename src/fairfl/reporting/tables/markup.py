@@ -188,11 +188,8 @@ def latex_page(
     packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
-    floats = (
-        [[tabular] for tabular in tabulars]
-        if "\n".join(tabulars).count("\\\\\n") > PAGE
-        else [tabulars]
-    )
+    long = "\n".join(tabulars).count("\\\\\n") > PAGE
+    floats = [[tabular] for tabular in tabulars] if long else [tabulars]
     for number, inside in enumerate(floats, start=1):
         part = f"{called}; part {number} of {len(floats)}" if floats[1:] else called
         text += [
@@ -203,16 +200,13 @@ def latex_page(
         ]
         inner = ["\n\\par\\medskip\n".join(map(_as_wide_as_text, inside))]
         if note_text and number == len(floats):
-            inner.append(
-                f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}"
-            )
+            note = f"{{\\footnotesize {latex(note_text)}}}"
+            inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{note}")
         text += [*_as_high_as_page(inner), "\\end{table}"]
     if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
         shown = "".join(sorted(foreign))
-        text.insert(
-            2,
-            f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.",
-        )
+        needs = f"XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them"
+        text.insert(2, f"% Needs {needs}.")
     return "\n".join(text) + "\n"
 
 

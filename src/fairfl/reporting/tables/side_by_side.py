@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import digits_of, metric_of
+from fairfl.judgement.cells import Metrics, digits_of, metric_of
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.rows import ComparisonLine, records
@@ -68,25 +68,27 @@ def page(
         return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
     texts = tabulars(numbers.grids(), Names(numbers.names, source.metrics, numbers.known), cell)
+    title = f"{artifact.title}, side by side with the published numbers"
+    titled = artifact.model_copy(update={"title": title})
+    note_text = _note(lines, numbers, source.metrics, facts.scale, bool(lacking))
+    return pages(paper, f"{key}.side_by_side", titled, facts, texts, note_text)
+
+
+def _note(
+    lines: list[ComparisonLine], numbers: Compared, metrics: Metrics, scale: str, lacking: bool
+) -> str:
+    """What stands below a table; `lacking`: some cells have no number."""
+    described = ((metric_of(metrics, line.metric), line.unit) for line in lines)
     sentences = [
         _LEGEND,
         *signs({line.verdict for line in lines}),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
-        units(
-            (metric.name, line.unit)
-            for line in lines
-            if (metric := metric_of(source.metrics, line.metric))
-        ),
-        f"Scale: {facts.scale}.",
+        units((metric.name, unit) for metric, unit in described if metric),
+        f"Scale: {scale}.",
     ]
-    titled = artifact.model_copy(
-        update={"title": f"{artifact.title}, side by side with the published numbers"}
-    )
-    return pages(
-        paper, f"{key}.side_by_side", titled, facts, texts, " ".join(filter(None, sentences))
-    )
+    return " ".join(filter(None, sentences))
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:
