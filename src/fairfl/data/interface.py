@@ -146,10 +146,10 @@ def assemble(
     }
     ids = {"groups": groups, "client": client, "domain": domain}
     flags = {"ambiguous": ambiguous, "official_test": official_test}
-    for name, values in (ids | flags).items():
-        if values is not None:
-            dtype, highest = (np.uint8, 1) if name in flags else (np.int64, None)
-            tensors[name] = column(dataset, name, values, rows, dtype, highest)
+    for given, dtype, highest in ((ids, np.int64, None), (flags, np.uint8, 1)):
+        for name, values in given.items():
+            if values is not None:
+                tensors[name] = column(dataset, name, values, rows, dtype, highest)
     metadata = {
         "dataset": dataset,
         "classes": str(classes),

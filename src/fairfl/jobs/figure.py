@@ -1,20 +1,11 @@
 """python -m fairfl.jobs.figure: one figure as PDF, PNG and the CSV of exactly what it shows."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairfl.jobs import table
 from fairfl.runtime import atomic, cli, job
 
-if TYPE_CHECKING:
-    from fairfl.experiments.workload import Workload
-
-
-def spec(
-    workload: "Workload", paper: str, artifact: str, files: dict[str, dict[str, str]]
-) -> dict[str, Any]:
-    """What the artifact shows, and the files of its numbers by setting, run or choice."""
-    from fairfl.reporting.artifact import artifact_spec
-
-    return artifact_spec(workload, f"{paper}_{artifact}", files).model_dump(mode="json")
+spec = table.spec
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:

@@ -1,12 +1,10 @@
 """python -m fairfl.jobs.local_optimum: the local optimum L*_k of one client (EAGLE section 3.2, appendix B.1)."""
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import cli, job
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.manifest import manifest
 from fairfl.simulation.training_spec import LocalOptimumSpec as Spec
 
 if TYPE_CHECKING:
@@ -18,18 +16,8 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     from fairfl.data import own_weights
 
     training = workload.settings[setting].training()
-    keys = (
-        "data",
-        "model",
-        "loss",
-        "learning_rate",
-        "optimizer",
-        "weight_decay",
-        "batch_size",
-        "local_optimum",
-    )
     return {
-        **{key: training[key] for key in keys},
+        **{key: value for key, value in training.items() if key in Spec.model_fields},
         **own_weights.of_spec(workload, setting),
         "precision": workload.config.precision,
     }
@@ -49,19 +37,13 @@ def main(argv: list[str] | None = None) -> None:
     options = ("data", "partition", "device", "cuda-graphs", "threads")
     args, spec = job.parse(argv, "local_optimum", Spec, *options, out="client<k>.json")
     with job.run_context(args, args.out, torch=True):
-        chosen = device.choose(
-            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
-        )
+        chosen = device.choose_for(args, spec.precision)
         clients = load_clients(args.data, args.partition, chosen, only=spec.client)
         try:
             optimum = pretrain(spec, clients, chosen)
         except ValueError as error:
             raise FairflError(f"local optimum of client {spec.client}: {error}") from None
-        how = manifest(
-            args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args)
-        )
-        text = json.dumps({**optimum, **how}, indent=1, sort_keys=True)
-        atomic.write_text(args.out, text + "\n")
+        device.record(args, args.out, chosen, started, **optimum)
     print(f"client {spec.client}: {optimum['stopped']} after {optimum['epochs']} epochs, "
           f"L* validation {optimum['loss_validation']} test {optimum['loss_test']}")  # fmt: skip
 

@@ -6,14 +6,12 @@ the one of smallest test loss, as the minimum is what is meant, and the last one
 distribution come with the minimum itself.
 """
 
-import json
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import cli, job
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.manifest import manifest
 from fairfl.simulation.training_spec import SurrogateSpec as Spec
 
 if TYPE_CHECKING:
@@ -26,20 +24,10 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
 
     declared = workload.settings[setting]
     training = declared.training()
-    keys = (
-        "data",
-        "model",
-        "loss",
-        "optimizer",
-        "weight_decay",
-        "learning_rate",
-        "batch_size",
-        "evaluated_parts",
-    )
     requested = training["surrogate"]
     lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
     return {
-        **{key: training[key] for key in keys},
+        **{key: value for key, value in training.items() if key in Spec.model_fields},
         **own_weights.of_spec(workload, setting),
         "surrogate": {
             **requested,
@@ -62,9 +50,7 @@ def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     args, spec = job.parse(argv, "surrogate", Spec, *job.OPTIONS, out="cluster<c>.json")
     with job.run_context(args, args.out, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(
-            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
-        )
+        chosen = device.choose_for(args, spec.precision)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
         members = surrogate.members(spec, clients)
@@ -81,11 +67,7 @@ def main(argv: list[str] | None = None) -> None:
             except ValueError as error:
                 raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
             result = training.run(checkpoint)
-        how = manifest(
-            args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args)
-        )
-        text = json.dumps({"clients": members, **result, **how}, indent=1, sort_keys=True)
-        atomic.write_text(args.out, text + "\n")
+        device.record(args, args.out, chosen, started, clients=members, **result)
         checkpoint.remove()
     best, last = result["best"]["epoch"], result["last"]["epoch"]
     print(f"cluster {spec.cluster}, {len(members)} clients: best epoch {best} of {last}")

@@ -76,9 +76,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):
-        chosen = device.choose(
-            args.device, args.threads, spec.precision, alone=True, cuda_graphs=args.cuda_graphs
-        )
+        chosen = device.choose_for(args, spec.precision, alone=True)
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
         simulations = _simulations(spec, args, chosen) if spec.variants else []
         record = manifest(

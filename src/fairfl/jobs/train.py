@@ -1,7 +1,6 @@
 """python -m fairfl.jobs.train: one run, setting x variant x seed."""
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +9,6 @@ from pydantic import Field, ValidationError
 
 from fairfl.runtime import atomic, cli, job, result_files
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.manifest import manifest
 from fairfl.runtime.result_files import TunedChoice
 from fairfl.simulation.training_spec import TrainingSpec
 
@@ -98,27 +96,19 @@ def main(argv: list[str] | None = None) -> None:
     spec, choice = _resolve(job.spec_of(args, Spec), args.tuned)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(
-            args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs
-        )
+        chosen = device.choose_for(args, spec.precision)
         clients = load_clients(args.data, args.partition, chosen)
         simulation = _simulation(spec, clients, args, chosen)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         ready = time.monotonic()
         result = simulation.run(checkpoint)
         training = time.monotonic() - ready
-        summary = manifest(
-            args.spec,
-            started,
-            arithmetic=job.arithmetic_of(args),
-            training_seconds=round(training, 3),
-            **run_files.facts(simulation),
-            **({"chosen": choice.model_dump(exclude={"value"})} if choice else {}),
-        )
         with atomic.replacing(metrics) as temporary:
             pq.write_table(run_files.history_table(result), temporary)
         atomic.write_bytes(model, save(run_files.kept_tensors(spec, result)))
-        atomic.write_text(described, json.dumps(summary, indent=1, sort_keys=True) + "\n")
+        found = run_files.facts(simulation) | {"training_seconds": round(training, 3)}
+        found |= {"chosen": choice.model_dump(exclude={"value"})} if choice else {}
+        summary = device.record(args, described, chosen, started, **found)
         checkpoint.remove()
     print(
         f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB"

@@ -21,7 +21,6 @@ from fairfl.metrics.registry import (
     evaluate_along,
     evaluate_assignment,
     evaluate_local,
-    evaluate_local_validation,
     evaluate_over,
     evaluate_summary,
     measured,
@@ -295,7 +294,7 @@ def local_rows(
         best = against[seed]["gap"]
         values = evaluate_local(best[spec.gap_part])
         if spec.gap_part != "validation":
-            values += evaluate_local_validation(best["validation"])
+            values += evaluate_local(best["validation"], "_validation")
         rows += [
             {**common, **keys, "metric": metric, "value": value, "unit": unit}
             for metric, unit, value in values

@@ -1,7 +1,7 @@
 """A paper in one line: what its method gains on its baseline, ours and as printed; and if it agrees with itself."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from statistics import fmean
@@ -30,19 +30,11 @@ class Change:
     seeds: int  # the fewest behind one of them
 
 
-@dataclass(frozen=True)
-class _Number:
-    value: float | None = None
-    seeds: int = 0
-    by_seed: Mapping[int, float] = field(default_factory=dict)
-
-    def over(self, seeds: Collection[int]) -> "_Number":
-        """The mean over some of the seeds."""
-        return (
-            replace(self, value=fmean(self.by_seed[seed] for seed in seeds), seeds=len(seeds))
-            if seeds
-            else self
-        )
+def _over(cell: Cell, seeds: Collection[int]) -> Cell:
+    """The mean over some of the seeds; as it is without any."""
+    if not seeds:
+        return cell
+    return Cell(fmean(cell.by_seed[seed] for seed in seeds), seeds=len(seeds))
 
 
 def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Change]:
@@ -50,27 +42,27 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
 
     Ours are means over the seeds that baseline and method both have, where they share any.
     """
-    found: dict[tuple[str, Variant, str], _Number] = {}
+    found: dict[tuple[str, Variant, str], Cell] = {}
     for line in lines:
         if line.setting == headline.setting:
             sides = {
-                "ours": _Number(line.ours, line.seeds, by_seed(line.ours_by_seed)),
-                "reported": _Number(line.reported, line.reported_seeds),
+                "ours": Cell(line.ours, seeds=line.seeds, by_seed=by_seed(line.ours_by_seed)),
+                "reported": Cell(line.reported, seeds=line.reported_seeds),
             }
             for side, number in sides.items():
-                if number.value is not None:
+                if number.mean is not None:
                     found.setdefault((side, line.variant, line.metric), number)
     made = {}
     for side in ("ours", "reported"):
-        numbers: list[_Number] = []
+        numbers: list[Cell] = []
         for metric in (headline.fairness, headline.utility):
             rows = (headline.baseline, headline.method)
-            pair = [found.get((side, row.variant, metric), _Number()) for row in rows]
+            pair = [found.get((side, row.variant, metric), Cell(None)) for row in rows]
             both = sorted(pair[0].by_seed.keys() & pair[1].by_seed.keys())
-            numbers += [number.over(both) for number in pair]
-        before, after, utility, kept = (number.value for number in numbers)
+            numbers += [_over(number, both) for number in pair]
+        before, after, utility, kept = (number.mean for number in numbers)
         gain = None if kept is None or utility is None else kept - utility
-        few = min((number.seeds for number in numbers if number.value is not None), default=0)
+        few = min((number.seeds for number in numbers if number.mean is not None), default=0)
         made[side] = Change(before, after, gain, few)
     return made
 

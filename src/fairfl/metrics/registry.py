@@ -270,14 +270,9 @@ def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, st
     ]
 
 
-def evaluate_local(best: np.ndarray) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of the local optima L*_k, [K] nats."""
-    rows = [(name, unit, function(best)) for name, (unit, function) in LOCAL.items()]
+def evaluate_local(best: np.ndarray, suffix: str = "") -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of the local optima L*_k, [K] nats; with a suffix of what is not of each client."""
+    rows = [(f"{name}{suffix}", unit, function(best)) for name, (unit, function) in LOCAL.items()]
+    if suffix:
+        return rows
     return rows + [(f"loss_client_{k}", "nats", float(value)) for k, value in enumerate(best)]
-
-
-def evaluate_local_validation(best: np.ndarray) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of the same on validation data, where `evaluate_local` has other data."""
-    return [
-        (f"{name}_validation", unit, function(best)) for name, (unit, function) in LOCAL.items()
-    ]

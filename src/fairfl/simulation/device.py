@@ -1,11 +1,16 @@
-"""Choice of device and of deterministic arithmetic."""
+"""Choice of device and of deterministic arithmetic, and the record of what a job has computed there."""
 
+import json
 import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from fairfl.runtime import gpu_slots, machine
+from fairfl.runtime import atomic, gpu_slots, job, machine
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.manifest import manifest
 from fairfl.simulation.backends import cuda_graph
 
 
@@ -51,3 +56,18 @@ def facts(chosen: torch.device) -> dict[str, str | int]:
             "threads": torch.get_num_threads(),
         }
     return {"device": torch.cuda.get_device_name(chosen), "cuda_graphs": cuda_graph.usage()}
+
+
+def choose_for(args: Namespace, precision: str, alone: bool = False) -> torch.device:
+    """`choose` by the options of a job."""
+    return choose(args.device, args.threads, precision, alone, args.cuda_graphs)
+
+
+def record(
+    args: Namespace, path: Path, chosen: torch.device, started: float, **found: Any
+) -> dict[str, Any]:
+    """Write what a job found as JSON, with how and where: the whole. `started`: time.monotonic() then."""
+    how = facts(chosen) | {"arithmetic": job.arithmetic_of(args)}
+    whole = manifest(args.spec, started, **how, **found)
+    atomic.write_text(path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
+    return whole

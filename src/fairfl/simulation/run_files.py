@@ -9,7 +9,6 @@ import torch
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import LocalOptimum, Summary
-from fairfl.simulation import device
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.history import Result
 from fairfl.simulation.simulation import Simulation
@@ -50,7 +49,6 @@ def facts(simulation: Simulation) -> dict[str, Any]:
     """What a summary says of a run that has ended, beside its numbers."""
     clients, result, model = simulation.clients, simulation.result, simulation.backend.model
     return {
-        **device.facts(simulation.device),
         "backend": type(simulation.backend).__name__.lower(),
         "parameters": simulation.parameters,
         # The model's first values have an origin if they are not drawn.
