@@ -6,16 +6,14 @@ algorithms.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.jobs import train
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import processor
-from fairfl.runtime.manifest import manifest
 from fairfl.simulation.training_spec import TimingSpec as Spec
 
 if TYPE_CHECKING:
@@ -62,7 +60,6 @@ def main(argv: list[str] | None = None) -> None:
     import torch
 
     from fairfl.simulation import device
-    from fairfl.simulation.backends import cuda_graph
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
@@ -79,17 +76,14 @@ def main(argv: list[str] | None = None) -> None:
         chosen = device.choose_for(args, spec.precision, alone=True)
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
         simulations = _simulations(spec, args, chosen) if spec.variants else []
-        record = manifest(
-            args.spec,
-            started,
-            device=chosen.type,
-            processor=processor(chosen.type),
-            threads=args.threads,
-            arithmetic=job.arithmetic_of(args),
-            **({} if chosen.type == "cpu" else {"cuda_graphs": cuda_graph.usage()}),
-            **measure(spec, simulations, watch),
-        )
-        atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
+        # By the kind of device and the processor seconds of several machines are told apart.
+        where = {
+            "device": chosen.type,
+            "processor": processor(chosen.type),
+            "threads": args.threads,
+        }
+        found = where | measure(spec, simulations, watch)
+        record = device.record(args, args.out, chosen, started, **found)
     print(f"done in {record['seconds']} s on {record['processor']}")
 
 

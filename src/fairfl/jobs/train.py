@@ -157,7 +157,7 @@ def _simulation(
         raise FairflError(
             f"{spec.algorithm} needs the local optima: name their folder with --optima"
         )
-    best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
+    best = run_files.best_losses(args.optima, clients.count) if needed else None
     try:
         return Simulation(spec, clients, best, device, args.backend, memberships)
     except ValidationError as error:

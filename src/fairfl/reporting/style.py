@@ -301,13 +301,13 @@ def far_apart(numbers: Sequence[float], unit: str = "") -> bool:
     return bool(max(numbers) > 10 * np.quantile(numbers, 0.75))
 
 
-def focus(axes: Axes, ends: Sequence[float], values: Sequence[float], share: float = 0.4) -> bool:
+def focus(axes: Axes, ends: Sequence[float], values: Sequence[float]) -> bool:
     """Show `ends` with room for the values around them, where all `values` would squeeze them; True if some are cut.
 
-    That is so if the ends span less than this share of all.
+    That is so if the ends span less than two fifths of all.
     """
     low, high = np.quantile(ends, [0.1, 0.9])
-    if high - low >= share * (max(values) - min(values)) or high == low:
+    if high - low >= 0.4 * (max(values) - min(values)) or high == low:
         return False
     room = high - low
     axes.set_ylim(

@@ -66,8 +66,8 @@ def choose_for(args: Namespace, precision: str, alone: bool = False) -> torch.de
 def record(
     args: Namespace, path: Path, chosen: torch.device, started: float, **found: Any
 ) -> dict[str, Any]:
-    """Write what a job found as JSON, with how and where: the whole. `started`: time.monotonic() then."""
+    """Write what a job found as JSON, with how and where it did; the whole. `started`: time.monotonic() then."""
     how = facts(chosen) | {"arithmetic": job.arithmetic_of(args)}
-    whole = manifest(args.spec, started, **how, **found)
+    whole = manifest(args.spec, started, **how | found)
     atomic.write_text(path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
     return whole

@@ -30,10 +30,10 @@ def history_table(result: Result) -> pa.Table:
     return pa.table(columns)
 
 
-def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
-    """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
+def best_losses(folder: Path, clients: int) -> torch.Tensor:
+    """L*_k on validation data, [K] nats, from the files of the local-optimum jobs."""
     optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(clients)]
-    values = [getattr(optimum, f"loss_{part}") for optimum in optima]
+    values = [optimum.loss_validation for optimum in optima]
     return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
 
 
