@@ -7,6 +7,7 @@ import pytest
 
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.workload import load_workload
+from fairfl.planning import plan
 from fairfl.reporting.page.page import render
 from fairfl.terminal.summary import checked_lines
 from tests.workflow.small_project import Project
@@ -38,7 +39,7 @@ def test_the_committed_texts_are_what_the_record_gives(root, clone):
 
 
 @pytest.mark.long
-def test_the_same_numbers_are_counted_in_five_places(clone):
+def test_the_same_numbers_are_counted_in_five_places(clone, monkeypatch, capsys):
     """README, docs/papers/, the last words of a run, the plan and the page: how many can be compared and are
     checked."""
     folder = clone.folder
@@ -53,8 +54,9 @@ def test_the_same_numbers_are_counted_in_five_places(clone):
         r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(checked_lines(results, workload.papers))
     )
     counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers checked", page)
-    plan = clone.snakemake("plan").stdout
-    counts["plan"] = re.search(r"of ([\d,]+) published numbers ([\d,]+) are checked", plan)
+    monkeypatch.chdir(folder)
+    plan.main(["--config", config.model_dump_json(), "--root", "."])
+    counts["plan"] = re.search(r"of ([\d,]+) published numbers ([\d,]+) are checked", capsys.readouterr().out)
     found = {}
     for name, match in counts.items():
         assert match, name
