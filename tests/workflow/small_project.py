@@ -283,7 +283,8 @@ def print_plan() -> None:
 
 def serve() -> None:
     """One request per line of the input; one exit status and text per line of the output."""
-    for name in ("snakemake.cli", "grimp", "lark", "pandas", "pyarrow", "pydantic", "snakemake_executor_plugin_slurm"):
+    libraries = ("grimp", "lark", "pandas", "pyarrow", "pydantic", "smart_open", "snakemake_executor_plugin_slurm")
+    for name in ("snakemake.cli", *libraries):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     importlib.import_module("snakemake.cli").get_argument_parser()  # imports all plugins of Snakemake
