@@ -62,7 +62,7 @@ def test_a_terminal_shows_bars_while_it_runs_and_no_colour_if_that_is_asked(proj
     assert not re.search(r"\x1b\[[0-9;]*m", said)  # the cursor moves, nothing is coloured
     assert any(line.endswith("/results/tiny/index.html") for line in said.splitlines()[-5:])
     rebuild(project)
-    code, said = on_a_terminal(project)
+    code, said = on_a_terminal(project, "eagle_table1")
     assert code == 0 and re.search(r"\x1b\[[0-9;]+m", said) and "\x1b[?25h" in said  # the cursor is back
 
 

@@ -343,7 +343,7 @@ def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
             f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}"
         )
     found = set()
-    for setting in settings(folder):
+    for setting in filter(workload.settings.__contains__, settings(folder)):
         for name, entries in Record(setting, folder).jobs.items():
             if (spec := _spec_today(workload, name)) is not None and any(
                 entry.spec == spec for entry in entries
@@ -371,7 +371,7 @@ def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
     """What a job would compute from, without code and without files of the project; None if it is none of today's."""
     rule, _, rest = name.partition("/")
     match = re.fullmatch(_NAMES[rule], rest)
-    if match is None or match["setting"] not in workload.settings:
+    if match is None:
         return None
     words = match.groupdict()
     numbers: dict[str, int] = {
