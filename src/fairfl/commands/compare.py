@@ -45,6 +45,7 @@ from fairfl.runtime import atomic, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
+from fairfl.terminal.names import aligned
 from fairfl.workflow import downloads
 
 _HEAD = "# Written by `fairfl compare"
@@ -96,23 +97,24 @@ def _run(
     """Write the experiment and build it. `undo` takes back what is written, unless it is built."""
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
-    scale = {"scale": args.scale} if args.scale else {}
-    config = load(Path("config.yaml")) | parse_config(given) | scale
     if args.name:
         checked("paper", args.name)
     variants = [_variant(text, here, PACKAGE / "algorithms", undo) for text in args.algorithms]
+    scale = {"scale": args.scale} if args.scale else {}
+    config = load(Path("config.yaml")) | parse_config(given) | scale
     workload, artifact = _published(config, args.target)
-    paper = workload.papers[workload.config.papers[0]]
     _at_hand(workload, artifact, args)
-    name = _write(args, argv, undo, workload, artifact, variants)
+    compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
+    name = args.name or _free(f"{variants[0].algorithm}{args.target}", compared)
+    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
+    path = _write(name, head + experiment(name, workload, artifact, variants), compared, undo)
     preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
     chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
-    alone = ", for this dry run alone" if dry else ""
-    rows = ", ".join(map(str, variants))
-    print(f"papers/{name}.yaml: {rows} beside {paper.paper}'s {artifact.title}{alone}")
+    paper, alone = workload.config.papers[0], ", for this dry run alone" if dry else ""
+    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
     print("\n".join(_takes(config | parse_config(chosen))), flush=True)
     if not dry:
         undo.pop_all()
@@ -122,23 +124,12 @@ def _run(
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
     if differences.is_file() and not dry:
-        digits = {metric: described.digits for metric, described in paper.metrics.items()}
+        digits = {metric: m.digits for metric, m in workload.papers[paper].metrics.items()}
         print("\n".join(difference_lines(differences, digits)))
 
 
-def _write(
-    args: argparse.Namespace,
-    argv: list[str],
-    undo: ExitStack,
-    workload: Workload,
-    artifact: Artifact,
-    variants: list[Variant],
-) -> str:
-    """Write the experiment's file; its name. `undo` brings back what was there before."""
-    compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
-    plain = re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
-    name = args.name or _free(plain, compared)
-    text = experiment(name, workload, artifact, variants)
+def _write(name: str, text: str, compared: str, undo: ExitStack) -> Path:
+    """Write the experiment's file; `undo` brings back what was there before."""
     path = Path("papers", f"{name}.yaml")
     before = path.read_text() if path.exists() else None
     if before is not None and not _is_of(path, compared):
@@ -146,13 +137,13 @@ def _write(
             f"{path} is there already, and not of this comparison: give another --name, or remove it"
         )
     undo.callback(_restore, path, before)
-    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
-    atomic.write_text(path, head + text)
-    return name
+    atomic.write_text(path, text)
+    return path
 
 
 def _free(name: str, compared: str) -> str:
     """The name, or the next one (x2, x3, ...) that no other comparison has."""
+    name = re.sub("[^a-z0-9]", "", name)
     tried = (name if number == 1 else f"{name}x{number}" for number in itertools.count(1))
     return next(
         one
@@ -322,17 +313,10 @@ def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
         for row in rows:
             other = str(Variant.from_csv(row["algorithm"], row["hyperparameters"]))
             cells.setdefault(other, {})[row["metric"]] = _cell(row, digits.get(row["metric"], 3))
-        lines = [
-            (f"{one} minus", *metrics),
-            *((name, *map(of.get, metrics)) for name, of in cells.items()),
-        ]
-        widths = [max(len(cell or "") for cell in column) for column in zip(*lines, strict=True)]
+        lines = [(name, *(of.get(metric, "") for metric in metrics)) for name, of in cells.items()]
         count = f"{seeds} seed{'s' * (seeds != '1')}"
         yield f"\n{setting}, {', '.join(filter(None, units))}: means over the same {count}, with {LEVEL:.0%} intervals"
-        for line in lines:
-            yield "  ".join(
-                (cell or "").ljust(width) for cell, width in zip(line, widths, strict=True)
-            ).rstrip()
+        yield from aligned([(f"{one} minus", *metrics), *lines])
 
 
 def _cell(row: Mapping[str, str], digits: int) -> str:

@@ -140,10 +140,8 @@ def assemble(
     check_values(dataset, inputs)
     rows = len(inputs)
     groups = np.arange(rows) if groups is None else groups
-    tensors = {
-        "inputs": np.ascontiguousarray(inputs),
-        "labels": targets(dataset, classes, labels, inputs),
-    }
+    labels = targets(dataset, classes, labels, inputs)
+    tensors = {"inputs": np.ascontiguousarray(inputs), "labels": labels}
     ids = {"groups": groups, "client": client, "domain": domain}
     flags = {"ambiguous": ambiguous, "official_test": official_test}
     for given, dtype, highest in ((ids, np.int64, None), (flags, np.uint8, 1)):

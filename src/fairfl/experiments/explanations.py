@@ -174,20 +174,17 @@ def _check_names(file: str, read: Explanations, paper: Paper) -> None:
     for place, tried in read.differences.items():
         where = f"{file}: differences.{place}"
         if place not in places:
-            raise SpecError(
-                f"{file}: differences: no artifact or setting {shown(place)}{nearest(place, places)}"
-            )
+            hint = f"no artifact or setting {shown(place)}{nearest(place, places)}"
+            raise SpecError(f"{file}: differences: {hint}")
         for number, one in enumerate(tried):
             for name in one.algorithms or ():
                 if not _named(name, variants):
-                    raise SpecError(
-                        f"{where}.{number}.algorithms: no row has {shown(name)}{nearest(name, known)}"
-                    )
+                    hint = f"no row has {shown(name)}{nearest(name, known)}"
+                    raise SpecError(f"{where}.{number}.algorithms: {hint}")
             for name in one.metrics or ():
                 if not {name, family(name)} & paper.metrics.keys():
-                    raise SpecError(
-                        f"{where}.{number}.metrics: no metric {shown(name)}{nearest(name, paper.metrics)}"
-                    )
+                    hint = f"no metric {shown(name)}{nearest(name, paper.metrics)}"
+                    raise SpecError(f"{where}.{number}.metrics: {hint}")
 
 
 def _named(text: str, variants: Iterable[Variant]) -> bool:

@@ -7,7 +7,7 @@ others under the chosen facts is evidence.
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -48,15 +48,18 @@ Rates = Annotated[list[float | int | None], Field(min_length=1)]
 
 def _check_grid(*axes: Mapping[Any, list]) -> None:
     """Raises ValueError if there are too many points, or two whose results would lie in the same folder."""
-    points = math.prod(len(values) for axis in axes for values in axis.values())
-    if points > MOST_POINTS:
-        raise ValueError(f"a grid of {points} points, expected {MOST_POINTS} at most")
+    _check_points(len(values) for axis in axes for values in axis.values())
     for axis in axes:
         for key, values in axis.items():
             try:
                 plain_data.different(format_value(value) for value in values)
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from None
+
+
+def _check_points(levels: Iterable[int]) -> None:
+    if (points := math.prod(levels)) > MOST_POINTS:
+        raise ValueError(f"a grid of {points} points, expected {MOST_POINTS} at most")
 
 
 def product(axes: Mapping[Any, list]) -> list[dict[str, Any]]:
@@ -162,9 +165,7 @@ class Unstated(Strict):
     @field_validator("facts")
     @classmethod
     def _filed(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
-        count = math.prod(len(fact.options(name)) for name, fact in facts.items())
-        if count > MOST_POINTS:
-            raise ValueError(f"a grid of {count} points, expected {MOST_POINTS} at most")
+        _check_points(len(fact.options(name)) for name, fact in facts.items())
         longest: dict[str, Value] = {
             name: max((format_value(shown) for shown, _ in fact.options(name)), key=len)
             for name, fact in facts.items()

@@ -15,34 +15,20 @@ def with_setting_owners(
 ) -> dict[str, Paper]:
     """These papers, and behind them those that only lend them settings: a setting's id begins with its paper's name."""
     own = {setting for paper in papers.values() for setting in paper.settings}
-    used = {
-        name
-        for paper in papers.values()
-        for artifact in paper.artifacts.values()
-        for name in artifact.settings
-    }
-    lenders = {
-        setting.partition("_")[0] for setting in used - own
-    } & available.keys() - papers.keys()
+    borrowers: dict[str, str] = {}  # lender -> the first that takes a setting from it
+    for key, paper in papers.items():
+        for artifact in paper.artifacts.values():
+            for setting in {*artifact.settings} - own:
+                borrowers.setdefault(setting.partition("_")[0], key)
     found = dict(papers)
-    for name in sorted(lenders):
+    for name in sorted(borrowers.keys() & available.keys() - papers.keys()):
         try:
             found[name] = load_paper(available[name])
         except SpecError as error:
-            borrowers = (key for key, paper in papers.items() if name in _lenders(paper))
             raise SpecError(
-                f"papers/{next(borrowers)}.yaml: takes a setting from another file: {error}"
+                f"papers/{borrowers[name]}.yaml: takes a setting from another file: {error}"
             ) from None
     return found
-
-
-def _lenders(paper: Paper) -> set[str]:
-    """Papers whose settings an artifact shows."""
-    return {
-        name.partition("_")[0]
-        for artifact in paper.artifacts.values()
-        for name in artifact.settings
-    }
 
 
 class Sharing:

@@ -91,16 +91,13 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
         if min(map(len, rows)) >= config.min_samples:
             return Assignment(rows, [f"draw {draw} gave every client {config.min_samples} samples"])
     moved = _top_up(rows, config.min_samples, source)
+    failed = f"none of {config.max_draws} draws gave every client {config.min_samples} samples"
     return Assignment(
         rows,
         [
-            f"none of {config.max_draws} draws gave every client {config.min_samples} samples: "
-            f"{moved} samples of the last draw went from the richest clients to the poorest"
+            f"{failed}: {moved} samples of the last draw went from the richest clients to the poorest"
         ],
-        changed=[
-            f"none of {config.max_draws} draws gave every client {config.min_samples} samples: the poorest clients got "
-            "some of the richest"
-        ],
+        changed=[f"{failed}: the poorest clients got some of the richest"],
     )
 
 

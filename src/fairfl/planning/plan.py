@@ -22,6 +22,7 @@ from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import from_text
+from fairfl.terminal.names import aligned
 from fairfl.terminal.progress import span
 from fairfl.terminal.summary import options
 from fairfl.workflow import snakemake
@@ -248,10 +249,7 @@ def _table(rows: list[SettingLine]) -> list[str]:
         )
         for row in rows
     ]
-    if not cells:
-        return []
-    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
-    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [titles, *cells]]
+    return aligned([titles, *cells]) if cells else []
 
 
 def command(root: Path, config: Config) -> str:

@@ -132,22 +132,13 @@ class RecordQueries:
             lines = self._lines(name)
             alone, found = count(map(by_tolerance_alone, lines)), count(lines)
             if found.checked:
-                before = [
-                    alone.agree,
-                    alone.close,
-                    alone.differ,
-                    share(alone).partition(" (")[0],
-                ]  # the strict rule
+                strict = share(alone).partition(" (")[0]
+                before = [alone.agree, alone.close, alone.differ, strict]
                 after = [found.agree, found.close, found.differ, found.inconclusive, share(found)]
                 rows.append([paper.called, *map(str, [*before, *after])])
         words = ["agree", "close", "differ", "agree or close"]
-        header = [
-            "paper",
-            *(f"{word}, by tolerance alone" for word in words),
-            *words[:3],
-            "inconclusive",
-            words[3],
-        ]
+        lone = [f"{word}, by tolerance alone" for word in words]
+        header = ["paper", *lone, *words[:3], "inconclusive", words[3]]
         return markdown_table(header, rows).strip()
 
     def repeated(self) -> str:

@@ -26,10 +26,6 @@ class Communication:
         default_factory=set
     )  # clients that got x before the round's were chosen
 
-    def forget(self) -> None:
-        """A new round begins."""
-        self.asked = set()
-
     def ask(self, clients: list[int], x: Tensor, numbers: int) -> None:
         """Clients are sent x and answer with so many numbers in all, before the server selects."""
         new = set(clients) - self.asked

@@ -32,7 +32,7 @@ from fairfl.simulation.evaluation import Evaluation, client_losses, count, evalu
 from fairfl.simulation.history import History, Result, log_spaced
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
-from fairfl.simulation.seeds import first_of_permutation, generator, seed_of
+from fairfl.simulation.seeds import generator, seed_of
 from fairfl.simulation.training_spec import Model, TrainingSpec
 
 
@@ -206,12 +206,13 @@ class Simulation:
         """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw."""
         K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.client_seed
         seed = self.spec.seed if seed is None else seed
-        self.communication.forget()
+        self.communication.asked = set()
         draw = generator(seed, "clients", self.round)
+        order = torch.randperm(K, generator=draw)
         if self.algorithm.draws_uniformly():
-            return list(range(K)) if m == K else sorted(first_of_permutation(K, m, draw))
+            return sorted(order[:m].tolist())
         selection = Selection(
-            order=torch.randperm(K, generator=draw),
+            order=order,
             clients_per_round=m,
             samples=self.train_part.counts.double(),
             losses=self.losses_of,

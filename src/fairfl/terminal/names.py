@@ -1,39 +1,43 @@
 """Jobs as a person says them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 
-# Rule -> what one and what several of its jobs are called, in the order of the DAG.
+# Rule -> what one of its jobs is called, in the order of the DAG.
 KINDS = {
-    "fetch": ("download", "downloads"),
-    "restore": ("restoration of stored results", "restorations of stored results"),
-    "prepare": ("data set", "data sets"),
-    "partition": ("partition", "partitions"),
-    "local_optimum": ("local optimum", "local optima"),
-    "surrogate": ("surrogate model", "surrogate models"),
-    "train": ("training", "trainings"),
-    "timing": ("timing", "timings"),
-    "collect": ("summary of a setting", "summaries of settings"),
-    "trials": ("set of trials", "sets of trials"),
-    "tune": ("hyper-parameter choice", "hyper-parameter choices"),
-    "calibrate": ("calibration", "calibrations"),
-    "table": ("table", "tables"),
-    "figure": ("figure", "figures"),
-    "comparison": ("comparison", "comparisons"),
-    "claims": ("list of claims", "lists of claims"),
-    "ranking": ("ranking", "rankings"),
-    "side_by_side": ("set of side-by-side tables", "sets of side-by-side tables"),
-    "page": ("page", "pages"),
-    "runs": ("page of runs", "pages of runs"),
+    "fetch": "download",
+    "restore": "restoration of stored results",
+    "prepare": "data set",
+    "partition": "partition",
+    "local_optimum": "local optimum",
+    "surrogate": "surrogate model",
+    "train": "training",
+    "timing": "timing",
+    "collect": "summary of a setting",
+    "trials": "set of trials",
+    "tune": "hyper-parameter choice",
+    "calibrate": "calibration",
+    "table": "table",
+    "figure": "figure",
+    "comparison": "comparison",
+    "claims": "list of claims",
+    "ranking": "ranking",
+    "side_by_side": "set of side-by-side tables",
+    "page": "page",
+    "runs": "page of runs",
 }
+_PLURALS = {"local optimum": "local optima", "summary of a setting": "summaries of settings"}
 
 
 def called(rule: str, number: int = 2) -> str:
     """'trainings', 'training' of one; a rule that has no word here is called by its own name: 'my_rule jobs'."""
-    return KINDS.get(rule, (f"{rule} job", f"{rule} jobs"))[number != 1]
+    one = KINDS.get(rule, f"{rule} job")
+    several = _PLURALS.get(one) or re.sub(r"(?= of |$)", "s", one, count=1)
+    return one if number == 1 else several
 
 
 def counted(rule: str, number: int) -> str:
@@ -69,3 +73,9 @@ def located(workload: Workload, results: Path, target: str) -> list[Path]:
         paper, key, _ = workload.known[target]
         return [Path(results, paper, f"{key}.{ending}") for ending in ("md", "pdf")]
     return [Path(results, target) if target in workload.config.papers else Path(target)]
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table as text."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]

@@ -125,15 +125,19 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
     return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
 
 
+def banded(axes: Axes, line: pd.DataFrame, alpha: float, **look: Any) -> None:
+    """Draw a mean over seeds, and around it the band of several, which is not there at alpha 0."""
+    axes.plot(line["round"], line["mean"], **look)
+    if alpha and line["seeds"].max() > 1:
+        band = line["round"], line["low"], line["high"]
+        axes.fill_between(*band, color=look["color"], alpha=alpha, linewidth=0)
+
+
 def curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:
     """One line with its band per client."""
     for client, line in frame.groupby("client"):
         color = style.client_color(int(client), clients)
-        axes.plot(line["round"], line["mean"], color=color, linewidth=1.3 if clients <= 10 else 0.7)
-        if line["seeds"].max() > 1:
-            axes.fill_between(
-                line["round"], line["low"], line["high"], color=color, alpha=0.18, linewidth=0
-            )
+        banded(axes, line, 0.18, color=color, linewidth=1.3 if clients <= 10 else 0.7)
     if log_x:
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=0)

@@ -24,7 +24,7 @@ from fairfl.reporting import style
 from fairfl.reporting.frames import metric_grid, say_hidden
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
-from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
+from fairfl.reporting.plots.client_curves import BANDS, banded, mean_and_band
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -118,7 +118,8 @@ def _panel(
     for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
-        _line(axes, frame, style.sparse(number, len(rows), look), len(rows) <= BANDS_OF)
+        alpha = 0.12 * (len(rows) <= BANDS_OF)
+        banded(axes, frame, alpha, linewidth=1.2, **style.sparse(number, len(rows), look))
         frames.append(frame.assign(kind="ours", **names))
         lines[row.label] = frame["round"], frame["mean"]
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
@@ -132,14 +133,6 @@ def _panel(
     style.within_bounds(axes, y=unit)
     say_hidden(inputs, axes, lines, setting, metric)
     return drawn
-
-
-def _line(axes: Axes, frame: pd.DataFrame, look: style.Look, banded: bool) -> None:
-    """The mean over seeds, and around it the band of several."""
-    axes.plot(frame["round"], frame["mean"], linewidth=1.2, **look)
-    if banded and frame["seeds"].max() > 1:
-        band = frame["round"], frame["low"], frame["high"]
-        axes.fill_between(*band, color=look["color"], alpha=0.12, linewidth=0)
 
 
 def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:

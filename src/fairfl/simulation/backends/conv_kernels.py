@@ -139,7 +139,7 @@ class Linear:
 class ManualStep:
     """The layers of a bound model (fairfl.simulation.flat_parameters.bind).
 
-    A step changes `moved`, tensors in the order of the model's parameters; by default these themselves.
+    A step changes `moved`, tensors in the order of the model's parameters.
     """
 
     KINDS: dict[type, Any] = {
@@ -147,13 +147,8 @@ class ManualStep:
         nn.ReLU: lambda layer: ReLU(), nn.Flatten: lambda layer: Flatten(),
     }  # fmt: skip
 
-    def __init__(
-        self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor] | None = None
-    ) -> None:
-        self.loss = loss
-        into = iter(
-            [parameter.data for parameter in model.parameters()] if moved is None else moved
-        )
+    def __init__(self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor]) -> None:
+        self.loss, into = loss, iter(moved)
         layers = [
             self.KINDS[type(layer)](layer, *(next(into) for _ in layer.parameters()))
             for layer in model

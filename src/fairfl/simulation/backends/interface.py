@@ -34,13 +34,6 @@ class LocalTraining:
 
     def of_plan(self, plan: Plan, phase: int) -> "LocalTraining":
         """This training with what the plan for an exchange changes of it."""
-        if (
-            plan.epochs is None
-            and not plan.full_batch
-            and plan.single_step == self.single
-            and phase == self.phase
-        ):
-            return self
         return replace(
             self,
             epochs=self.epochs if plan.epochs is None else plan.epochs,
