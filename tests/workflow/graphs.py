@@ -1,12 +1,16 @@
-"""The graph of a workload that a test has made: the rules of the real Snakefile, parsed in this process."""
+"""The rules of the real Snakefile, parsed in this process: the graph of a workload that a test has made, and plans."""
 
 import contextlib
 import gc
+import json
 import os
 from pathlib import Path
 from unittest import mock
 
+import yaml
+
 from fairfl.experiments.workload import Workload
+from fairfl.planning import plan
 from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
 
@@ -25,3 +29,11 @@ def graph_of(workload: Workload) -> Graph:
             return snakemake.parsed(ROOT, {"scale": workload.scale.scale})["graph"]
         finally:
             gc.enable()
+
+
+def printed_plan(folder: Path, capsys, **config) -> str:
+    """What `fairfl plan` prints in a copy of the project. Nothing of this process is changed."""
+    with contextlib.chdir(folder), mock.patch.dict(os.environ):
+        asked = yaml.safe_load(Path("config.yaml").read_text()) | config
+        plan.main(["--config", json.dumps(asked), "--root", "."])
+    return capsys.readouterr().out

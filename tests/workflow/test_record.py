@@ -9,6 +9,7 @@ import pytest
 
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import record
+from tests.workflow.graphs import printed_plan
 from tests.workflow.small_project import TINY, Project, jobs_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
@@ -68,15 +69,16 @@ def test_the_rest_is_trained(fresh):
     assert trained and not any("/fedavg/" in name for name in trained) and "restore" in {job.rule for job in jobs}
 
 
-def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
+def test_a_dry_run_names_the_jobs_of_the_plan(fresh, capsys):
     """Also those whose results are restored: one job of Snakemake stands for all of them."""
     table = re.compile(r"^ +([\d,]+) [a-z' -]+  .*$", re.M)
-    dry, plan = (fresh.snakemake(how, FAIRFL_DISPLAY="plain").stdout for how in ("--dry-run", "plan"))
+    dry = fresh.snakemake("--dry-run", FAIRFL_DISPLAY="plain").stdout
+    planned = printed_plan(fresh.folder, capsys, scale="full")
     lines = [found[0] for found in table.finditer(dry)]
-    assert lines and lines == [found[0] for found in table.finditer(plan)][: len(lines)]
+    assert lines and lines == [found[0] for found in table.finditer(planned)][: len(lines)]
     assert re.search(r"trainings  never finished: \d+; is stored: \d+$", dry, re.M)
     head = re.compile(r"^(\d+) jobs would run at scale full:$", re.M)
-    assert head.search(dry)[1] == head.search(plan)[1] == str(sum(int(n) for n in table.findall(dry)))
+    assert head.search(dry)[1] == head.search(planned)[1] == str(sum(int(n) for n in table.findall(dry)))
 
 
 def test_from_the_record_alone_everything_is_built(fresh):

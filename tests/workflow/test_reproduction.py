@@ -7,9 +7,9 @@ import pytest
 
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.workload import load_workload
-from fairfl.planning import plan
 from fairfl.reporting.page.page import render
 from fairfl.terminal.summary import checked_lines
+from tests.workflow.graphs import printed_plan
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("reproduction")]
@@ -39,7 +39,7 @@ def test_the_committed_texts_are_what_the_record_gives(root, clone):
 
 
 @pytest.mark.long
-def test_the_same_numbers_are_counted_in_five_places(clone, monkeypatch, capsys):
+def test_the_same_numbers_are_counted_in_five_places(clone, capsys):
     """README, docs/papers/, the last words of a run, the plan and the page: how many can be compared and are
     checked."""
     folder = clone.folder
@@ -54,9 +54,8 @@ def test_the_same_numbers_are_counted_in_five_places(clone, monkeypatch, capsys)
         r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(checked_lines(results, workload.papers))
     )
     counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers checked", page)
-    monkeypatch.chdir(folder)
-    plan.main(["--config", config.model_dump_json(), "--root", "."])
-    counts["plan"] = re.search(r"of ([\d,]+) published numbers ([\d,]+) are checked", capsys.readouterr().out)
+    plan = printed_plan(folder, capsys, scale="full", recorded="only")
+    counts["plan"] = re.search(r"of ([\d,]+) published numbers ([\d,]+) are checked", plan)
     found = {}
     for name, match in counts.items():
         assert match, name

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.workflow.graphs import printed_plan
 from tests.workflow.small_project import plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -32,14 +33,14 @@ def test_same_command_again_and_targets_of_the_documentation_run_nothing(finishe
     assert "Nothing to be done" in finished.snakemake("--dry-run", "all", "eagle", "eagle_table1", "report").stdout
 
 
-def test_plan_is_a_target_and_says_why_in_words(project):
+def test_plan_is_a_target_and_says_why_in_words(project, capsys):
     """What it says in each case: test_rerun.py."""
     said = project.snakemake("plan", "--quiet", "all").stdout.splitlines()
     assert [line for line in said if "tiny" in line] == [
         "nothing to do at scale tiny: every result is as today's code makes it; results/tiny/index.html"
     ]
     project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
-    text = project.snakemake("plan", "--quiet", "all").stdout
+    text = printed_plan(project.folder, capsys, scale="tiny")
     said = plan_in((project.folder / "results/tiny/plan.txt").read_text())
     runs = {name: why for name, why in said.items() if name.startswith("train/")}
     assert len(runs) == 14 and runs["train/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
