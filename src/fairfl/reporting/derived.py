@@ -203,21 +203,17 @@ class RecordQueries:
         return markdown_table(list(COLUMNS), (line.cells for line in lines)).strip()
 
     def status(self) -> str:
-        """'27 November 2026, commit 1a2b3c4' of the newest entry of the record."""
+        """'27 November 2026', the day of the newest entry of the record."""
         folder = self._root / FOLDER
-        newest = max(
-            (
-                entry.origin
-                for name in settings(folder)
-                for _, entry in Recorded(name, folder).entries()
-            ),
-            key=lambda origin: (origin.date, origin.commit),
-            default=None,
-        )
-        if newest is None:
+        days = [
+            entry.origin.date
+            for name in settings(folder)
+            for _, entry in Recorded(name, folder).entries()
+        ]
+        if not days:
             return "nothing is stored"
-        day = date.fromisoformat(newest.date)
-        return f"{day.day} {day:%B %Y}" + (f", commit {newest.commit[:7]}" if newest.commit else "")
+        day = date.fromisoformat(max(days))
+        return f"{day.day} {day:%B %Y}"
 
     def artifacts(self, in_paper: bool = True) -> int:
         """How many tables and figures the papers have, or how many other interpretations of them."""
