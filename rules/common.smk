@@ -42,7 +42,7 @@ def job(rule, options):
     `resources:` say how and where (device, threads, folders); a change there runs nothing again.
     """
     client = '"$FAIRFL_CODE"/src/fairfl/runtime/warm_start/client.py'
-    return f"python -P {client} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
+    return f"python -P -S {client} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
 
 
 def job_options(wildcards, output):

@@ -3,10 +3,14 @@
 import argparse
 import gc
 import io
+import pkgutil
 import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from fairfl.experiments.config import Config, check_given
@@ -89,6 +93,12 @@ def run(words: Sequence[str]) -> None:
     Of its profile Snakemake speaks before any logger is there: that line is left out, it says nothing of the work.
     """
     gc.disable()  # planning makes millions of objects that stay: a seventh of its time; Session.start enables it
+    for library in {"pandas", "requests"} - sys.modules.keys():
+        if spec := find_spec(library):
+            sys.modules[library] = _WhenUsed(library)
+            sys.modules[library].__spec__ = spec
+    # Snakemake looks at all that is installed once for each of its five kinds of plugins.
+    pkgutil.iter_modules = list(pkgutil.iter_modules()).__iter__  # type: ignore[assignment]
 
     from snakemake import cli
 
@@ -112,3 +122,12 @@ def run(words: Sequence[str]) -> None:
     cli.parse_args = parse_args
     sys.argv = ["snakemake", *words]
     cli.main(list(words))
+
+
+class _WhenUsed(ModuleType):
+    """A library that is imported at its first use: Snakemake and its plugins import some that no plan needs."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules[self.__name__] is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)

@@ -21,37 +21,22 @@ _MOST_BYTES = 16 * 2**20
 class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
     """YAML keeps the last of two equal keys silently; a paper with two `table4` must not load."""
 
-    def get_single_node(self) -> Any:
-        """The parsed document. Raises at a key that a mapping has twice, and at a number that others read otherwise."""
-        document = super().get_single_node()
-        _check(document, set())
-        return document
-
-
-def _check(node: yaml.Node | None, seen: set[int]) -> None:
-    if node is None or id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        if node.tag.endswith((":int", ":float")) and (what := ambiguous(node.value)):
-            raise _fault(what, node)
-        return
-    keys: set[tuple[str, str]] = set()
-    for part in node.value:
-        key, *value = part if isinstance(node, yaml.MappingNode) else (part,)
-        name = key.tag, str(key.value)
-        if value and name in keys and key.tag != _MERGE:
-            raise _fault(f"key {shown(key.value)} is given twice", key)
-        keys.add(name)
-        for inner in (key, *value):
-            _check(inner, seen)
+    def flatten_mapping(self, node: Any) -> None:
+        """Merge what a mapping names with `<<`, which also comes here. Raises at a key that it has twice."""
+        keys: set[tuple[str, str]] = set()
+        for key, _ in [] if hasattr(node, "is_flat") else node.value:
+            name = key.tag, str(key.value)
+            if name in keys and key.tag != "tag:yaml.org,2002:merge":
+                raise _fault(f"key {shown(key.value)} is given twice", key)
+            keys.add(name)
+        node.is_flat = True
+        super().flatten_mapping(node)
 
 
 def _fault(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
 
-_MERGE = "tag:yaml.org,2002:merge"
 _LEADING_ZERO = re.compile(r"[-+]?0\d+")
 _IN_PARTS = re.compile(
     r"[-+]?\d+([_:][\d_]+)+(\.[\d_]*)?"
@@ -73,7 +58,16 @@ def _mapping(loader: Any, node: Any) -> dict:
     return {key: loader.construct_object(value, deep=True) for key, value in pairs}
 
 
+def _number(loader: Any, node: Any) -> Any:
+    """Raises at one that others read otherwise."""
+    if what := ambiguous(node.value):
+        raise _fault(what, node)
+    return _Loader.yaml_constructors[node.tag](loader, node)
+
+
 _StrictLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_StrictLoader.add_constructor("tag:yaml.org,2002:int", _number)
+_StrictLoader.add_constructor("tag:yaml.org,2002:float", _number)
 # A day is written as text: no key wants a date.
 _StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_str)
 

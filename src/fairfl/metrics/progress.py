@@ -1,5 +1,7 @@
 """Mean accuracies along training -> one number (FOCUS tables 10 and 11, figure 2)."""
 
+from __future__ import annotations
+
 import numpy as np
 import pandas as pd
 

@@ -1,5 +1,7 @@
 """Metrics by the ids that papers/*.yaml and the reported tables use."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,6 @@
 """Reading and writing the record of one setting. Whatever is read has been held against its hashes."""
 
 import base64
-import hashlib
 import io
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -13,7 +12,7 @@ from pydantic import Field
 from fairfl.recorded import curves, sums
 from fairfl.runtime import atomic, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.runtime.result_files import ResultFile
 from fairfl.runtime.validation import from_text
 
@@ -172,7 +171,7 @@ class Record:
             data = place.read_bytes()
         except OSError:
             raise self._damaged(place, f"{job}: is missing") from None
-        if content(data) != entry.outputs[path]:
+        if digest(data) != entry.outputs[path]:
             raise self._damaged(place, f"{job}: does not belong to its hash")
         return data
 
@@ -227,11 +226,6 @@ class Record:
         }
         curves_path = [self.table_path] if self.table_path.exists() else []
         sums.note(self.folder.parent, [self.path, *curves_path, *apart], [f"{self.setting}/"])
-
-
-def content(data: bytes) -> str:
-    """First 16 hex digits of the sha256."""
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def setting_of(job: str) -> str:

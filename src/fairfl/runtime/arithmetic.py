@@ -5,13 +5,15 @@ machines: nothing is known, and nothing said.
 """
 
 from collections.abc import Mapping
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 from fairfl.runtime import gpu_slots, machine
 
 Arithmetic = dict[str, str]  # part -> value
 PARTS = ("torch", "device", "instructions", "threads", "backend")
+version = cache(metadata.version)  # of a package; the start server asks for all its jobs
 
 
 def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) -> Arithmetic:

@@ -35,7 +35,7 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
     except MemoryError as error:
         _fail(f"not enough memory: {error}" if str(error) else "not enough memory", teardown)
     if not teardown:
-        _leave(0)
+        leave(0)
 
 
 def _os_message(error: OSError) -> str:
@@ -46,11 +46,12 @@ def _os_message(error: OSError) -> str:
 def _fail(message: str, teardown: bool) -> None:
     print(f"error: {sealed.as_in_project(message)}", file=sys.stderr)
     if not teardown:
-        _leave(1)
+        leave(1)
     sys.exit(1)
 
 
-def _leave(code: int) -> None:
+def leave(code: int) -> None:
+    """End this process as it stands."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

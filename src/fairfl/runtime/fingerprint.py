@@ -10,6 +10,11 @@ def canonical(spec: Any) -> str:
     return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def digest(data: bytes) -> str:
+    """First 16 hex digits of the sha256."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
 def fingerprint(spec: Any) -> str:
-    """First 16 hex digits of the sha256 of a job's canonical spec (which includes its code hashes)."""
-    return hashlib.sha256(canonical(spec).encode()).hexdigest()[:16]
+    """Digest of a job's canonical spec (which includes its code hashes)."""
+    return digest(canonical(spec).encode())

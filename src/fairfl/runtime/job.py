@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -142,7 +141,7 @@ def run_context(
         watch.check()
         inputs.check()
         described["drawn_with"] = {
-            name: version(name) for name in ("numpy", "scikit-learn")
+            name: arithmetic.version(name) for name in ("numpy", "scikit-learn")
         }  # a note, in no spec
         records.write(args.record, spec, read, outputs, **described)
 

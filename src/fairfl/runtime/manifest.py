@@ -4,9 +4,9 @@ import platform
 import resource
 import sys
 import time
-from importlib.metadata import version
 from typing import Any
 
+from fairfl.runtime.arithmetic import version
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.json_text import from_json
 

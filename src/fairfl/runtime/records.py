@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.runtime import atomic
-from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 
 # Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
 HOW = {
@@ -37,7 +37,7 @@ def content(path: Path) -> str:
         kept["files"] = [
             {k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])
         ]
-        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+        return digest(json.dumps(kept, sort_keys=True).encode())
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -88,9 +88,12 @@ def set_aside(path: str) -> str:
 def read(path: Path | str) -> dict[str, Any] | None:
     """The record at `path`; None if there is none that can be used."""
     try:
-        with open(path, "rb") as file:
-            record = json.load(file)
-        whole = record["fingerprint"] == fingerprint(record["spec"])
+        record = json.loads(text := Path(path).read_bytes())
+        # As `write` leaves it the spec comes last, in its canonical form, which need not be made again; then "}\n".
+        last = digest(text.partition(b',"spec":')[2][:-2])
+        whole = record["fingerprint"] == last or record["fingerprint"] == fingerprint(
+            record["spec"]
+        )
         return (
             record
             if whole and isinstance(record["inputs"], dict) and isinstance(record["outputs"], dict)

@@ -25,6 +25,7 @@ from grimp.application.config import settings
 
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import digest
 from fairfl.runtime.hooks import place_of
 from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
@@ -144,7 +145,7 @@ def closure(*entries: str) -> dict[str, str]:
         module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING)
     )
     whole = any(map(_reads_programs, hashed))
-    return {module: module_hash(module, whole) for module in hashed}
+    return {module: _hashed(module, whole)[0] for module in hashed}
 
 
 def _imported(module: str) -> set[str]:
@@ -164,21 +165,19 @@ def _source(module: str) -> bytes:
     return read_bytes(_path(module))
 
 
+@cache
 def _reads_programs(module: str) -> bool:
     return _hashed(module, False)[1]
 
 
-def module_hash(module: str, whole: bool) -> str:
-    """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
+@cache
+def _hashed(module: str, whole: bool) -> tuple[str, bool]:
+    """Digest of a module's normal form and of the files that go with it, and whether it may read programs.
+
+    It is computed once for each content of these files.
 
     `page.html.j2` goes with `page.py`. Raises FairflError if a file that it names is missing.
     """
-    return _hashed(module, whole)[0]
-
-
-@cache
-def _hashed(module: str, whole: bool) -> tuple[str, bool]:
-    """Hash of a module, and whether it may read programs; computed once for each content of its files."""
     path, source = _path(module), _source(module)
     beside = [
         path.with_name(name)
@@ -197,7 +196,7 @@ def _hashed(module: str, whole: bool) -> tuple[str, bool]:
 
 def _computed(module: str, source: bytes, whole: bool, files: bytes) -> list[Any]:
     text = normal_form(decode_source(source), whole, job=_is_job(module))
-    return [hashlib.sha256(text.encode() + files).hexdigest()[:16], reads_programs(text)]
+    return [digest(text.encode() + files), reads_programs(text)]
 
 
 @cache

@@ -10,7 +10,6 @@ A job is named like its log, which begins with its rule: `table/eagle/table1` fo
 (fairfl.runtime.records) has the same name, in the folder `records` beside `logs`.
 """
 
-import hashlib
 import importlib.util
 import inspect
 import json
@@ -23,7 +22,7 @@ from typing import Any
 
 from fairfl.experiments.workload import Workload
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.fingerprint import canonical, digest
 from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow.code_hash import closure
 
@@ -90,7 +89,7 @@ class Job:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the spec."""
-        return hashlib.sha256(self.spec.encode()).hexdigest()[:16]
+        return digest(self.spec.encode())
 
     @property
     def results(self) -> str:
@@ -303,4 +302,4 @@ def _takes_files(spec: Callable[..., Any]) -> bool:
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
     """First 16 hex digits of the sha256 of files of the project."""
-    return {path: hashlib.sha256(read_bytes(path)).hexdigest()[:16] for path in paths}
+    return {path: digest(read_bytes(path)) for path in paths}

@@ -23,14 +23,13 @@ from fairfl.recorded.record import (
     Entry,
     Origin,
     Record,
-    content,
     setting_of,
     settings,
     without_code,
 )
 from fairfl.runtime import arithmetic, machine, records, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.workflow.graph import Graph, Job, with_numbers
 from fairfl.workflow.rerun import Rerun, damage
 
@@ -194,7 +193,7 @@ class Recorded:
                 if len(data) <= INLINE:
                     found["inline"][below] = base64.b64encode(data).decode()
                 else:
-                    found["outputs"][below] = content(data)
+                    found["outputs"][below] = digest(data)
                     files[below] = data
         code = spec["code"]
         found |= {

@@ -312,7 +312,8 @@ class Decision:
 
 def asked(workflow: "Workflow", rerun: "Rerun") -> dict[str, Job]:
     """The jobs that the user asks for, and all that they need, by name."""
-    return {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
+    targets = _targets(workflow)
+    return {j.name: j for target in targets for j in rerun.needed(_jobs(rerun.graph, target))}
 
 
 def _name(graph: Graph, rule: str, wildcards: Any) -> str:
@@ -332,11 +333,6 @@ def _targets(workflow: "Workflow") -> Iterable[str]:
     """Rules and files that the user names, and what is forced to run."""
     settings = workflow.dag_settings
     return filter(None, [*requested(workflow), *settings.forcerun, *settings.until])
-
-
-def _below(rerun: "Rerun", target: str) -> list[Job]:
-    """Jobs that a target asks for, and what they need; none if there are no such jobs."""
-    return rerun.needed(_jobs(rerun.graph, target))
 
 
 def _jobs(graph: Graph, target: str) -> list[str]:

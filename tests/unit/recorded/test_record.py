@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from fairfl.recorded import curves, sums
-from fairfl.recorded.record import Entry, Origin, Record, content, settings
+from fairfl.recorded.record import Entry, Origin, Record, settings
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.fingerprint import digest, fingerprint
 
 CODE = {"fairfl.jobs.train": "0123456789abcdef"}
 ORIGIN = Origin(
@@ -47,7 +47,7 @@ def entry(metrics: pa.Table, files: dict[str, bytes] | None = None, **measures: 
         inputs={"prepare/digits": "00"},
         results={SUMMARY: {"measures": measures}},
         inline={},
-        outputs={METRICS: curves.digest(metrics), **{path: content(data) for path, data in (files or {}).items()}},
+        outputs={METRICS: curves.digest(metrics), **{path: digest(data) for path, data in (files or {}).items()}},
         origin=ORIGIN,
         hash="",
     )

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-CLIENT = [sys.executable, "-P", client_file.__file__, "start_job"]
+CLIENT = [sys.executable, "-P", "-S", client_file.__file__, "start_job"]
 PLAIN = [sys.executable, "-P", "-m", "start_job"]
 # Prints that it runs and who started it, then sleeps.
 SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn, cast
 
-from fairfl.runtime import cli, cluster
+from fairfl.runtime import arithmetic, cli, cluster
 from fairfl.runtime.warm_start.client import STARTED, identity
 
 # What most jobs import, or import when they save.
@@ -36,7 +36,6 @@ LIBRARIES = (
     "pydantic",
     "safetensors.torch",
     "seaborn",
-    "torch",
     "xxhash",
     "yaml",
 )
@@ -230,7 +229,6 @@ class Server:
         environment: dict,
         folder: str,
         mask: int,
-        path: list[str],
     ) -> None:
         """In the forked process: be what the client would be, and say so. If this fails the client starts plainly."""
         self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -248,7 +246,7 @@ class Server:
         os.environ.update(environment)
         os.chdir(folder)
         os.umask(mask)
-        sys.argv[:], sys.path[:] = argv, path
+        sys.argv[:] = argv
         cast(io.TextIOWrapper, sys.stdout).reconfigure(line_buffering=os.isatty(1))
         job.connection.send(STARTED)
         for connection in (
@@ -330,6 +328,7 @@ def main() -> None:
     )
     try:
         preload(workflow, [*LIBRARIES, *libraries])
+        list(map(arithmetic.version, ("numpy", "scikit-learn", "torch")))
         serve_rules(workflow, rules)
     except Exception as error:
         print(
