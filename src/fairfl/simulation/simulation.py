@@ -32,7 +32,7 @@ from fairfl.simulation.evaluation import Evaluation, client_losses, count, evalu
 from fairfl.simulation.history import History, Result, log_spaced
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
-from fairfl.simulation.seeds import generator, seed_of
+from fairfl.simulation.seeds import first_of_permutation, generator, seed_of
 from fairfl.simulation.training_spec import Model, TrainingSpec
 
 
@@ -208,11 +208,10 @@ class Simulation:
         seed = self.spec.seed if seed is None else seed
         self.communication.asked = set()
         draw = generator(seed, "clients", self.round)
-        order = torch.randperm(K, generator=draw)
         if self.algorithm.draws_uniformly():
-            return sorted(order[:m].tolist())
+            return list(range(K)) if m == K else sorted(first_of_permutation(K, m, draw))
         selection = Selection(
-            order=order,
+            order=torch.randperm(K, generator=draw),
             clients_per_round=m,
             samples=self.train_part.counts.double(),
             losses=self.losses_of,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairfl.algorithms.interface import Aggregate, EvaluationModels
-from fairfl.simulation.seeds import generator
+from fairfl.simulation.seeds import first_of_permutation, generator
 from tests.unit.modifiers.test_dp import Recorded
 from tests.unit.simulation.federations import close, simulation
 from tests.unit.simulation.test_extension_points import register
@@ -88,3 +88,13 @@ def test_privacy_is_claimed_of_uniform_draws_only(monkeypatch):
     assert "epsilon" in simulation("toy", **private).measures()
     register(monkeypatch, "toy", select=lambda self, state, selection: selection.order[:2])
     assert "epsilon" not in simulation("toy", **private).measures()
+
+
+# -- Draws by purpose.
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 1000, 100_003])
+@pytest.mark.parametrize("m", [1, 2, 9, 1000])
+def test_the_first_of_a_permutation_are_those_of_the_whole(count, m):
+    m = min(m, count)
+    for seed in range(5):
+        whole = torch.randperm(count, generator=generator(seed, count))
+        assert first_of_permutation(count, m, generator(seed, count)) == whole[:m].tolist()

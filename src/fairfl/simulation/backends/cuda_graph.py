@@ -117,6 +117,8 @@ class CudaGraph:
         # which lives as long as a graph does.
         _forget_workspaces()
         graph = torch.cuda.CUDAGraph()
+        for generator in self.generators:
+            graph.register_generator_state(generator)
         try:
             with torch.cuda.stream(stream):
                 for _ in range(WARM_UP):
@@ -141,8 +143,6 @@ class CudaGraph:
 
     def _captured(self, graph: Any, inputs: Sequence[Tensor | None], stream: Any, pool: Any) -> int:
         """Capture the body; bytes by which the pool has grown. Raises _CaptureFailed."""
-        for generator in self.generators:
-            graph.register_generator_state(generator)
         try:
             with _no_garbage_collected(), torch.cuda.graph(graph, pool=pool, stream=stream):
                 reserved = torch.cuda.memory_reserved(self.device)
