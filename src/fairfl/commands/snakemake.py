@@ -98,7 +98,10 @@ def run(words: Sequence[str]) -> None:
             sys.modules[library] = _WhenUsed(library)
             sys.modules[library].__spec__ = spec
     # Snakemake looks at all that is installed once for each of its five kinds of plugins.
-    pkgutil.iter_modules = list(pkgutil.iter_modules()).__iter__  # type: ignore[assignment]
+    installed, listed = list(pkgutil.iter_modules()), pkgutil.iter_modules
+    pkgutil.iter_modules = lambda path=None, prefix="": (
+        listed(path, prefix) if path or prefix else iter(installed)
+    )
 
     from snakemake import cli
 
@@ -125,7 +128,10 @@ def run(words: Sequence[str]) -> None:
 
 
 class _WhenUsed(ModuleType):
-    """A library that is imported at its first use: Snakemake and its plugins import some that no plan needs."""
+    """A library that is imported at its first use: Snakemake and its plugins import some that no plan needs.
+
+    importlib's LazyLoader would import it at the next `import`, which looks at its `__spec__`.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules[self.__name__] is self:
