@@ -64,7 +64,7 @@ def choose_for(args: Namespace, precision: str, alone: bool = False) -> torch.de
 
 
 def record(
-    args: Namespace, path: Path, chosen: torch.device, started: float, **found: Any
+    args: Namespace, path: Path, chosen: torch.device, started: float, /, **found: Any
 ) -> dict[str, Any]:
     """Write what a job found as JSON, with how and where it did; the whole. `started`: time.monotonic() then."""
     how = facts(chosen) | {"arithmetic": job.arithmetic_of(args)}
