@@ -10,6 +10,9 @@ SELECTION = ["scale=full", "papers=fedeba", "settings=fedeba_toy", "artifacts=fe
 
 def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     project = Project(root, tmp_path, selection=SELECTION)
+    runs = {name for name in project.planned() if "/train/" in name}
+    assert len(runs) == 7
+
     nothing = project.snakemake("--quiet", "rules", "host", config=("budget=0",))
     assert "budget of 0 core-hours: 0 of 7 trainings" in nothing.stdout
     assert not list(tmp_path.glob("results/full/runs/*"))
@@ -18,6 +21,7 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     project.snakemake(COMPARISON, config=("budget=0.00004",))
     first = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert len(first) == 1 and verdicts(tmp_path) > {"not run", "not reported"}
+    assert not any("/train/" in name for name in project.planned("budget=0"))
 
     project.snakemake(COMPARISON, config=("budget=1",))
     both = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}

@@ -91,3 +91,8 @@ def test_a_dry_run_is_short(project):
     rebuild(project)
     said = project.snakemake("--dry-run", **PLAIN).stdout
     assert len(said.splitlines()) < 15 and "1 table  a file is missing" in said, said
+
+
+def test_snakemakes_own_lines_are_there_for_those_who_ask(project):
+    rebuild(project)
+    assert "Building DAG of jobs" in project.snakemake("--dry-run", FAIRFL_DISPLAY="snakemake").stdout

@@ -208,6 +208,24 @@ def test_a_table_on_request_is_a_target_that_brings_its_search(root):
 
 
 @pytest.mark.slow
+def test_declarations_come_without_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.path.insert(0, 'src')\n"
+        "import yaml; from pathlib import Path\n"
+        "import snakemake.api; before = set(sys.modules)\n"
+        "from fairfl.workflow.rerun import Rerun; from fairfl.workflow import snakemake\n"
+        "graph = snakemake.parsed(Path('.'), yaml.safe_load(open('config.yaml')))['graph']\n"
+        "Rerun(graph).verdict('page')\n"
+        "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow', 'sklearn'} & (set(sys.modules) - before)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[3])
+
+
+@pytest.mark.slow
 def test_a_plan_comes_without_torch_and_pandas():
     import subprocess
     import sys
