@@ -113,6 +113,8 @@ _SIZES = (
     LINEAR_B64.at(name="linear_b32", batch=32),
     LINEAR_B64.at(name="linear_b128", batch=128),
     LINEAR_B64.at(name="linear_full", batch=None),
+    # EAGLE's rounds on EMNIST ByClass.
+    LINEAR_B64.at(name="eagle_linear", batch=None, classes=62, clients=10, samples=1200),
 )
 
 NEIGHBOURS = {w.name for w in _SIZES}  # measured against the quickest alone

@@ -5,9 +5,13 @@ needed. Elsewhere than on glibc nothing is done.
 """
 
 import ctypes
+import time
 from functools import cache
 
 KEPT = 2**30  # bytes that the next batch may use again; to fault them in anew takes about 0.2 s
+EVERY = 0.5  # seconds between two looks: glibc walks its free pieces to count them, up to a millisecond
+
+_looked = 0.0  # when they were last counted
 
 FIELDS = (
     "arena",
@@ -38,9 +42,14 @@ def _glibc() -> ctypes.CDLL | None:
     return library
 
 
-def release(kept: int = KEPT) -> bool:
-    """Give freed memory back to the system if it is more than `kept` bytes; True if that was done."""
-    library = _glibc()
-    if library is None or library.mallinfo2().fordblks <= kept:
+def release(kept: int = KEPT, every: float = EVERY) -> bool:
+    """Give freed memory back to the system if it is more than `kept` bytes; True if that was done.
+
+    Nothing is done within `every` seconds of the last look.
+    """
+    global _looked
+    library, now = _glibc(), time.monotonic()
+    if library is None or now < _looked + every:
         return False
-    return bool(library.malloc_trim(0))
+    _looked = now
+    return library.mallinfo2().fordblks > kept and bool(library.malloc_trim(0))
