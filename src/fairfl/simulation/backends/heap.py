@@ -9,9 +9,7 @@ import time
 from functools import cache
 
 KEPT = 2**30  # bytes that the next batch may use again; to fault them in anew takes about 0.2 s
-EVERY = 0.5  # seconds between two looks: glibc walks its free pieces to count them, up to a millisecond
-
-_looked = 0.0  # when they were last counted
+EVERY = 0.5  # seconds between two looks: to count free pieces takes glibc up to a millisecond
 
 FIELDS = (
     "arena",
@@ -31,6 +29,9 @@ class _Counts(ctypes.Structure):
     """struct mallinfo2 of malloc.h, bytes."""
 
     _fields_ = [(name, ctypes.c_size_t) for name in FIELDS]
+
+
+_looked = 0.0  # when the free pieces were last counted
 
 
 @cache
