@@ -11,24 +11,13 @@ from functools import cache
 KEPT = 2**30  # bytes that the next batch may use again; to fault them in anew takes about 0.2 s
 EVERY = 0.5  # seconds between two looks: to count free pieces takes glibc up to a millisecond
 
-FIELDS = (
-    "arena",
-    "ordblks",
-    "smblks",
-    "hblks",
-    "hblkhd",
-    "usmblks",
-    "fsmblks",
-    "uordblks",
-    "fordblks",
-    "keepcost",
-)
+FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
 
 
 class _Counts(ctypes.Structure):
     """struct mallinfo2 of malloc.h, bytes."""
 
-    _fields_ = [(name, ctypes.c_size_t) for name in FIELDS]
+    _fields_ = [(name, ctypes.c_size_t) for name in FIELDS.split()]
 
 
 _looked = 0.0  # when the free pieces were last counted
