@@ -221,12 +221,6 @@ def known_by(text: str) -> dict:
     return {"local_csv/table.csv": [hashlib.sha256(text.encode()).hexdigest()]}
 
 
-def test_an_edit_of_the_file_is_another_file(planned):
-    assert planned() == {"local_csv/table.csv": [None]}
-    assert planned(data=FIRST) == known_by(FIRST)
-    assert planned(data=EDITED) == known_by(EDITED)
-
-
 @pytest.mark.parametrize("address", ["{}", "file://{}"])
 def test_a_file_in_a_mirror_is_known_before_it_is_fetched(planned, tmp_path, address):
     """Once, so that nothing runs twice, and an edit of it is noticed."""

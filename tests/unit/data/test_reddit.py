@@ -5,7 +5,6 @@ import json
 import pytest
 
 from fairfl.data import reddit
-from tests.unit.partition.partition_tables import dealt, loaded
 
 LENGTH = 10
 
@@ -93,25 +92,3 @@ def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
     spoken = [tokens[word] for word in long["1"][0].split()]
     assert tensors["inputs"].tolist() == [[1, *spoken[:9]], [*spoken[9:], 2, 0, 0, 0, 0, 0]] * 2
     assert tensors["labels"].tolist() == [spoken[:10], [*spoken[10:], *[-1] * 7]] * 2
-
-
-# -- as clients
-
-
-def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):
-    """820 users, of whom three have too little: by_client takes the others, split.order official their own parts."""
-    users = [str(number) for number in range(820)]
-    poor = {"5", "400", "819"}
-    parts = {name: {user: ["a b", "b a"][: 1 if user in poor else 2] for user in users} for name in ("train", "test")}
-    put(small, tmp_path, parts)
-    by_client = {"name": "by_client", "choose": "first", "min_samples": 4, "max_samples": None}
-    split = {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"}
-    data = reddit.prepare(tmp_path, reddit.Config(vocabulary=2), 0)
-    dealt(tmp_path, data, clients=817, partition=by_client, split=split)
-    clients = loaded(tmp_path)
-    assert clients.count == 817 and clients.classes == 6
-    assert {name: set(own.sizes) for name, own in clients.parts.items()} == {
-        "train": {2},
-        "validation": {0},
-        "test": {2},
-    }

@@ -55,7 +55,8 @@ def test_only_training_labels_change():
 def test_statistics_count_the_labels_that_are_used():
     data = tensors()
     columns, assignment = partition(noise(1.0, clients=1), data)
-    lines = statistics(columns, data["labels"], assignment.remarks, "toy").splitlines()
-    counts = [int(number) for number in lines[1].split(",")[3:8]]
+    head, *lines = statistics(columns, data["labels"], assignment.remarks, "digits (stand-in for emnist)").splitlines()
+    assert head == "client,part,samples,label_0,label_1,label_2,label_3,label_4,data,remarks" and len(lines) == 3
+    counts = [int(number) for number in lines[0].split(",")[3:8]]
     assert counts == np.bincount(columns["label"][columns["part"] == 0], minlength=5).tolist()
-    assert lines[1].endswith('"label noise: 180 of 180 training labels are wrong"')
+    assert lines[0].endswith('digits (stand-in for emnist),"label noise: 180 of 180 training labels are wrong"')

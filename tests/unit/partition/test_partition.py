@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
-from fairfl.partition.deal import Spec, partition, parts_of, statistics, true_clusters
+from fairfl.partition.deal import Spec, partition, parts_of, true_clusters
 from fairfl.partition.interface import Assignment, PartitionError
 from tests.unit.partition.partition_tables import job, rng, table
 
@@ -172,16 +172,6 @@ def test_a_client_without_training_samples_is_refused():
 def test_more_samples_than_there_are():
     with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
         partition(spec(samples=301), tensors())
-
-
-def test_statistics_count_labels():
-    data = tensors()
-    columns, assignment = partition(spec(), data)
-    lines = statistics(columns, data["labels"], assignment.remarks, "digits (stand-in for emnist)").splitlines()
-    assert len(lines) == 1 + 4 * 3
-    assert lines[0] == "client,part,samples,label_0,label_1,label_2,data,remarks"
-    assert sum(int(line.split(",")[2]) for line in lines[1:]) == 300
-    assert "digits (stand-in for emnist)" in lines[1]
 
 
 def test_true_clusters_are_those_of_the_owners_that_take_part():

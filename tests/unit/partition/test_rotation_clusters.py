@@ -16,30 +16,20 @@ def images(train, test=0):
     return Table(np.zeros(train + test, int), np.arange(train + test), official_test=official)
 
 
-def test_shares_of_the_paper():
-    """60,000 and 10,000 images, ten agents: 6000 and 1000 each, seven upright, two at 90, one at 180 degrees."""
+@pytest.mark.parametrize(("options", "own", "other"), [({}, 10, 0), ({"mixture": 0.8}, 8, 1)])
+def test_shares_of_the_paper(options, own, other):
+    """60,000 and 10,000 images, ten agents: 6000 and 1000 each, so many tenths turned as its cluster is."""
     data = images(60_000, 10_000)
-    dealt = assign(data, 10, Config(**FOCUS), rng())
+    dealt = assign(data, 10, Config(**FOCUS, **options), rng())
     assert dealt.clusters == [0] * 7 + [1] * 2 + [2]
     assert np.array_equal(np.sort(np.concatenate(dealt.rows)), np.arange(70_000))
-    for client, (rows, turns) in enumerate(zip(dealt.rows, dealt.turns, strict=True)):
-        assert (data.official_test[rows].sum(), len(rows)) == (1000, 7000)
-        assert (np.diff(rows) > 0).all() and (turns == dealt.clusters[client]).all()
-
-
-def test_mixture_of_the_paper():
-    """Scenario 2: 80, 10 and 10 % of the training and of the test images of each agent."""
-    data = images(60_000, 10_000)
-    dealt = assign(data, 10, Config(**FOCUS, mixture=0.8), rng())
-    for client, (rows, turns) in enumerate(zip(dealt.rows, dealt.turns, strict=True)):
+    for cluster, rows, turns in zip(dealt.clusters, dealt.rows, dealt.turns, strict=True):
         test = data.official_test[rows]
-        for part, size in ((~test, 6000), (test, 1000)):
-            expected = np.full(3, size // 10)
-            expected[dealt.clusters[client]] = 8 * size // 10
-            assert np.bincount(turns[part], minlength=3).tolist() == expected.tolist()
-    # Turned images are a random choice, not the first of a client.
-    for turns, cluster in zip(dealt.turns, dealt.clusters, strict=True):
-        assert abs(np.corrcoef(np.arange(7000), turns != cluster)[0, 1]) < 0.06
+        for part, tenth in ((~test, 600), (test, 100)):
+            expected = [own * tenth if turn == cluster else other * tenth for turn in range(3)]
+            assert np.bincount(turns[part], minlength=3).tolist() == expected and (np.diff(rows) > 0).all()
+        random = not other or abs(np.corrcoef(np.arange(7000), turns != cluster)[0, 1]) < 0.06
+        assert random, "turned images are a random choice, not the first of a client"
 
 
 def test_the_quarter_turns_are_those_of_the_angles():
