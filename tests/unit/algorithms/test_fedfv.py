@@ -68,17 +68,3 @@ def test_a_round_that_nobody_survived_leaves_nothing():
     east, west = vector([1.0, 0.0]), vector([-1.0, 1.0])
     sent = [report(west, ids=(1,), t=1), report(east, ids=(0,), t=2), report(east, ids=(0,), t=4)]
     close(run(*sent, alpha=1.0, clients_per_round=2, tau=2)[0], east[0])
-
-
-def test_the_state_has_a_fixed_shape_and_is_bounded():
-    algorithm = fedfv.FedFV(fedfv.Config(alpha=0.1, tau=2))
-    state = algorithm.init_state(Federation(torch.ones(9), torch.zeros(2), 3))
-    shapes = {name: (value.shape, value.dtype) for name, value in state.items()}
-    assert sum(value.numel() for value in state.values() if value.is_floating_point()) == 2 * 3 * 2
-    for t in range(5):
-        m = 3 - t % 2  # in some rounds a client fails to report
-        updates = torch.randn(m, 2, generator=torch.Generator().manual_seed(t))
-        _, state = algorithm.aggregate(state, report(updates, ids=range(t, t + m), t=t))
-        assert {name: (value.shape, value.dtype) for name, value in state.items()} == shapes
-    assert state["clients_0"].tolist() == [4, 5, 6] and state["clients_1"].tolist() == [3, 4, -1]
-    assert state["last"].tolist() == [0, 1, 2, 3, 4, 4, 4, -1, -1]

@@ -9,7 +9,6 @@ from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.plain_engine import on_quadratics
-from tests.unit.registered import FEDERATING
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 MLP = {"name": "mlp", "hidden": [4]}
@@ -113,8 +112,3 @@ def test_a_pull_that_diverges_is_refused():
     on_quadratics("fedprox", mu=19.9).rounds()
     with pytest.raises(OptionError, match=r"fedprox: mu: 20.0 diverges at learning_rate 0.1; .* below 2 / 0.1 = 20"):
         on_quadratics("fedprox", mu=20.0).rounds()
-
-
-def test_what_could_not_be_read_in_full_is_marked_as_reconstructed():
-    marked = [name for name in FEDERATING if algorithms.load(name).is_reconstructed]
-    assert marked == ["core_fed", "fedwavg", "rank_core_fed"]

@@ -26,12 +26,6 @@ def chosen(losses, samples, m, round=0, **hyperparameters):
     return asked, algorithm.select({}, selection).tolist()
 
 
-def test_by_hand():
-    """All are candidates: the two largest of five losses."""
-    asked, S = chosen(vector(0.5, 2.0, 1.0, 3.0, 0.1), vector(1, 1, 1, 1, 1), 2, d=5)
-    assert sorted(asked) == [0, 1, 2, 3, 4] and sorted(S) == [1, 3]
-
-
 def test_candidates_are_drawn_by_their_samples_without_replacement():
     """P(k in A) of two out of three: p_k + sum_j p_j p_k / (1 - p_j)."""
     n, draws, found = vector(1, 2, 7), 1000, torch.zeros(3)

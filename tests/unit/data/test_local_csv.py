@@ -34,18 +34,50 @@ def table(tmp_path: Path):
     return prepare
 
 
-def test_two_features_words_as_labels_and_owners(table):
-    prepared = table(POINTS, client="who")
-    tensors = prepared.tensors
-    assert {name: array.dtype for name, array in tensors.items()} == {
-        "inputs": np.float32, "labels": np.int64, "groups": np.int64, "client": np.int64,
-    }  # fmt: skip
-    np.testing.assert_array_equal(tensors["inputs"], np.float32([[1, 0.5], [2, -1], [3, 0.1]]))
-    assert tensors["labels"].tolist() == [0, 1, 0] and tensors["client"].tolist() == [0, 1, 0]
-    assert prepared.metadata["classes"] == "2"
-    assert prepared.metadata["source"] == (
-        "table.csv: label from x, y; 3 samples, 2 classes (no, yes), 2 owners (ann, bob)"
-    )
+HOLES = """x,y,label,who
+1,10,no,ann
+NA,20,yes,bob
+5,?,no,ann
+3,30,,bob
+9,30,yes,
+"""
+
+# Text, options, inputs, labels, owners, words of the source.
+SEXES = "sex,x,town,label\nf,1,b,u\nm,-1,a,v\n,1,b,u\nf,-1,b,v\n"
+TABLES = [
+    (POINTS, {"client": "who"}, [[1, 0.5], [2, -1], [3, 0.1]], [0, 1, 0], [0, 1, 0],
+     "table.csv: label from x, y; 3 samples, 2 classes (no, yes), 2 owners (ann, bob)"),
+    ("size,price,age\n1,10,3\n2,2.5,4\n", {"label": "price", "task": "number", "features": ["age"]}, [[3], [4]],
+     [10, 2.5], None, "price from age"),
+    # A byte order mark, carriage returns, blanks and empty lines; semicolons.
+    (b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n 2,b\r\n", {}, [[1], [2], [2]], [0, 1, 1], None, "(a, b)"),
+    ("x;label\n1;a\n2;b\n", {}, [[1], [2]], [0, 1], None, "label from x"),
+    (HOLES.replace("NA,20", "2,20"), {"client": "who", "missing": "drop"}, [[1, 10], [2, 20]], [0, 1], [0, 1],
+     "3 of 5 samples with missing cells ('', '?') left out"),
+    # Those without label or owner are left out and count in no mean.
+    (HOLES, {"client": "who", "missing": "mean"}, [[1, 10], [3, 20], [5, 15]], [0, 1, 0], [0, 1, 0],
+     "2 of 5 samples with missing cells ('') left out; missing cells are means"),
+    # Of no sex: the shares.
+    (SEXES, {"categories": ["sex", "town"], "missing": "mean", "standardize": True},
+     [[1, 0, 1, 0, 1], [0, 1, -1, 1, 0], [2 / 3, 1 / 3, 1, 0, 1], [1, 0, -1, 0, 1]], [0, 1, 0, 1], None,
+     "table.csv: label from sex (one-hot), x, town (one-hot); 4 samples"),
+    (POINTS, {"client": "label", "features": ["x"]}, [[1], [2], [3]], [0, 1, 0], [0, 1, 0],
+     "2 owners (no, yes), who are the classes"),
+    (POINTS, {"client": "x", "features": ["x", "y"]}, [[1, 0.5], [2, -1], [3, 0.1]], [0, 1, 0], [0, 1, 2], "3 owners"),
+    ("x,y,label\n1,7,a\n3,7,b\n5,7,a\n", {"standardize": True}, [[-(1.5**0.5), 0], [0, 0], [1.5**0.5, 0]], [0, 1, 0],
+     None, "; standardized"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "inputs", "labels", "owners", "words"), TABLES)
+def test_what_becomes_of_a_table(table, text, options, inputs, labels, owners, words):
+    prepared = table(text, **options)
+    tensors, metadata = prepared.tensors, prepared.metadata
+    np.testing.assert_allclose(tensors["inputs"], inputs, rtol=1e-6)
+    assert tensors["inputs"].dtype == np.float32 and tensors["labels"].tolist() == labels
+    assert metadata["classes"] == ("0" if options.get("task") else "2") and words in metadata["source"]
+    if owners:
+        assert tensors["client"].tolist() == owners
 
 
 @pytest.mark.parametrize(
@@ -63,20 +95,6 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
     assert prepared["labels"].tolist() == places
     assert prepared["client"].tolist() == list(map(list(dict.fromkeys(places)).index, places))
     assert prepared["inputs"][:, :-1].argmax(1).tolist() == places
-
-
-def test_a_regression(table):
-    prepared = table("size,price,age\n1,10,3\n2,2.5,4\n", label="price", task="number", features=["age"])
-    assert prepared.metadata["classes"] == "0"
-    assert prepared.tensors["labels"].dtype == np.float32 and prepared.tensors["labels"].tolist() == [10, 2.5]
-    assert prepared.tensors["inputs"].tolist() == [[3], [4]]
-
-
-def test_files_of_spreadsheets(table):
-    """A byte order mark, carriage returns, blanks and empty lines; semicolons."""
-    prepared = table(b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n 2,b\r\n")
-    assert prepared.tensors["inputs"].tolist() == [[1], [2], [2]] and prepared.tensors["labels"].tolist() == [0, 1, 1]
-    assert table("x;label\n1;a\n2;b\n").tensors["inputs"].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize(
@@ -109,31 +127,6 @@ def test_what_cannot_be_read_is_named(table, text, options, message):
         table(text, **options)
 
 
-HOLES = """x,y,label,who
-1,10,no,ann
-NA,20,yes,bob
-5,?,no,ann
-3,30,,bob
-9,30,yes,
-"""
-
-
-def test_missing_cells_drop_their_samples(table):
-    prepared = table(HOLES.replace("NA,20", "2,20"), client="who", missing="drop")
-    assert prepared.tensors["inputs"].tolist() == [[1, 10], [2, 20]] and prepared.tensors["client"].tolist() == [0, 1]
-    assert "3 of 5 samples with missing cells ('', '?') left out" in prepared.metadata["source"]
-
-
-def test_missing_features_are_the_means_of_the_samples_that_are_left(table):
-    """Those without label or owner are left out and count in no mean."""
-    prepared = table(HOLES, client="who", missing="mean")
-    assert prepared.tensors["inputs"].tolist() == [[1, 10], [3, 20], [5, 15]]
-    assert prepared.tensors["labels"].tolist() == [0, 1, 0]
-    assert prepared.metadata["source"].endswith(
-        "2 of 5 samples with missing cells ('') left out; missing cells are means"
-    )
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
     from pandas._libs.parsers import STR_NA_VALUES
@@ -151,20 +144,6 @@ def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
         table(text, **options)
 
 
-def test_categories_are_columns_of_their_words(table):
-    text = "sex,x,town,label\nf,1,b,u\nm,2,a,v\n,3,b,u\nf,4,b,v\n"
-    prepared = table(text, categories=["sex", "town"], missing="mean", standardize=True)
-    expected = [[1, 0, 0, 1], [0, 1, 1, 0], [2 / 3, 1 / 3, 0, 1], [1, 0, 0, 1]]  # of no sex: the shares
-    np.testing.assert_array_equal(prepared.tensors["inputs"][:, [0, 1, 3, 4]], np.float32(expected))
-    assert abs(prepared.tensors["inputs"][:, 2].mean()) < 1e-6 < prepared.tensors["inputs"][:, 2].std()
-    assert prepared.metadata["source"].startswith("table.csv: label from sex (one-hot), x, town (one-hot); 4 samples")
-    assert table("sex,label\nf,u\nm,v\nm,v\n", categories=["sex"]).tensors["inputs"].tolist() == [
-        [1, 0],
-        [0, 1],
-        [0, 1],
-    ]
-
-
 def test_true_clusters_are_those_of_the_owners(table):
     text = "x,label,who,group\n1,a,p,2\n2,b,q,1\n3,a,r,2.0\n4,b,q,1\n"
     assert table(text, client="who", cluster="group").metadata["clusters"] == "[1, 0, 1]"
@@ -172,22 +151,6 @@ def test_true_clusters_are_those_of_the_owners(table):
         table(text.replace("4,b,q,1", "4,b,q,3"), client="who", cluster="group")
     with pytest.raises(ValueError, match="name their column `client`"):
         table(text, cluster="group", features=["x"])
-
-
-def test_one_column_in_two_roles(table):
-    prepared = table(POINTS, client="label", features=["x"])
-    assert prepared.tensors["client"].tolist() == prepared.tensors["labels"].tolist() == [0, 1, 0]
-    assert prepared.metadata["source"].endswith("2 owners (no, yes), who are the classes")
-    assert table(POINTS, client="x", features=["x", "y"]).tensors["inputs"].shape == (3, 2)
-
-
-def test_standardized_features(table):
-    text = "x,y,label\n1,7,a\n3,7,b\n5,7,a\n"
-    prepared = table(text, standardize=True)
-    side = 1.5**0.5
-    np.testing.assert_allclose(prepared.tensors["inputs"], [[-side, 0], [0, 0], [side, 0]], rtol=1e-6)
-    assert prepared.metadata["source"].endswith("; standardized")
-    assert table(text).tensors["inputs"].tolist() == [[1, 7], [3, 7], [5, 7]]
 
 
 def test_a_missing_file_and_a_name_with_a_folder(tmp_path):

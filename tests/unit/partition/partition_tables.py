@@ -1,15 +1,8 @@
-"""Tables to deal out, made in memory, and prepared data dealt out by the job."""
-
-import json
+"""Tables to deal out, made in memory, and specs of partitions."""
 
 import numpy as np
-import pyarrow.parquet as pq
-import torch
 
-from fairfl.jobs.partition import main
-from fairfl.jobs.prepare import write
 from fairfl.partition.interface import Table
-from fairfl.simulation.clients import load_clients
 
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 
@@ -34,16 +27,3 @@ def job(**changes):
         "split": SPLIT,
         "seed": 0,
     } | changes
-
-
-def dealt(folder, data, **changes):
-    """Prepared data, dealt out by the job: its table."""
-    write(folder / "d.safetensors", data)
-    paths = ["--data", str(folder / "d.safetensors"), "--out", str(folder / "p.parquet")]
-    main(["--spec", json.dumps(job(**changes)), *paths, "--statistics", str(folder / "s.csv")])
-    return pq.read_table(folder / "p.parquet")
-
-
-def loaded(folder, *dtype, **options):
-    """Clients as the engine has them, after `dealt`."""
-    return load_clients(folder / "d.safetensors", folder / "p.parquet", torch.device("cpu"), *dtype, **options)

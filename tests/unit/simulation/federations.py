@@ -1,10 +1,7 @@
 """Clients and run specs made in memory, float64."""
 
-import json
-
 import torch
 
-from fairfl.jobs import partition, prepare
 from fairfl.simulation.backends.interface import Work
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
@@ -64,15 +61,6 @@ TRAINING = {
 def spec_of(**changes):
     """The spec of a run."""
     return TrainingSpec(**TRAINING | changes)
-
-
-def prepared_files(folder, data, partition_spec):
-    """Prepared data and their partition, written by the commands of the jobs."""
-    paths = {"--data": folder / "data.safetensors", "--out": folder / "partition.parquet"}
-    prepare.main(["--spec", json.dumps(data), "--out", str(paths["--data"])])
-    arguments = {**paths, "--statistics": folder / "statistics.csv", "--spec": json.dumps(partition_spec)}
-    partition.main([str(word) for pair in arguments.items() for word in pair])
-    return tuple(paths.values())
 
 
 def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=(4, 6, 9), memberships=None, **changes):

@@ -198,19 +198,6 @@ def test_calls_do_not_depend_on_each_other():
             assert all(torch.equal(a, b) for a, b in returned)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-@pytest.mark.parametrize("slope", [None, propfair, torch.rsqrt, torch.log])
-def test_a_client_without_samples_stands_still(momentum, slope):
-    """Whatever the slope says of a loss that does not exist."""
-    clients = image_clients([3, 0, 5])
-    for backend in both(spec_of(), clients)[:2]:
-        x = torch.ones(4 * 3 + 3, dtype=torch.float64)
-        chosen = work(x, [0, 1, 2], prox=[1.0] * 3, momentum=momentum, slope=slope)
-        delta = backend.train(chosen, local(2, 2), 0).delta
-        assert not delta[1].any() and delta[0].any() and delta[2].any()
-        assert delta.isfinite().all() and (x == 1).all(), "the received model stays"
-
-
 @pytest.mark.parametrize("local_term", [{}, {"slope": propfair, "momentum": 0.9, "prox": [0.5, 0.5]}])
 def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch, local_term):
     clients = image_clients([30, 41], shape=(1, 8, 8))
@@ -246,8 +233,3 @@ def test_stacked_supports_dense_chains_only():
     spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
     with pytest.raises(ValueError, match="stacked cannot run model cnn"):
         make_backend(spec, image_clients([3], shape=(1, 4, 4)), "stacked", CPU)
-
-
-def test_initial_model_depends_on_the_seed_alone():
-    first, again, other = (make_backend(spec_of(seed=seed), image_clients([3]), "auto", CPU)[1] for seed in (1, 1, 2))
-    assert torch.equal(first, again) and not torch.equal(first, other)

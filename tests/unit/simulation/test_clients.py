@@ -9,9 +9,10 @@ import torch
 from fairfl.data.interface import assemble
 from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
-from fairfl.simulation.clients import load_clients
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.clients import Clients, Part, load_clients
+from tests.unit.simulation.federations import CPU, spec_of
 
-CPU = torch.device("cpu")
 # (row of the data, client, part): shuffled, row 5 unused, client 1 without validation samples.
 DEALT = [(7, 1, 0), (0, 0, 0), (9, 2, 2), (3, 0, 1), (8, 2, 0), (1, 1, 0), (6, 0, 2), (2, 0, 0), (4, 2, 1)]
 
@@ -86,3 +87,28 @@ def test_images_are_turned_counter_clockwise_and_true_clusters_come_with_the_par
         np.testing.assert_allclose(clients.parts["train"].inputs[place, 0], expected, rtol=1e-6)
     assert clients.clusters == clusters
     assert load_clients(*files, CPU, only=2).clusters == (clusters and [1])
+
+
+def test_tokens_reach_the_model_as_they_are(tmp_path):
+    tokens, words = np.arange(40).reshape(10, 4), np.arange(40).reshape(10, 4)[::-1] - 1
+    write(tmp_path / "text.safetensors", assemble("toy", 40, "made", tokens, words))
+    clients = load_clients(tmp_path / "text.safetensors", partition(tmp_path / "dealt.parquet"), CPU, torch.float64)
+    assert (clients.classes, clients.shape, clients.dtype) == (40, (4,), torch.float32)
+    inputs, labels = clients.parts["train"].of(1)
+    assert not inputs.is_floating_point() and labels.dtype == torch.int64
+    assert inputs.tolist() == tokens[[7, 1]].tolist() and labels.tolist() == words[[7, 1]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "message"),
+    [
+        ({"name": "lstm"}, "cross_entropy", "is for one class per sample, the data have one label at each"),
+        ({"name": "mlp", "hidden": [3]}, "next_word", "the model reads images or features .* the data are tokens"),
+        ({"name": "cnn"}, "next_word", "cnn needs images"),
+    ],
+)
+def test_text_with_a_model_or_loss_of_images_is_refused(model, loss, message):
+    part = Part(torch.ones(3, 4).long(), torch.ones(3, 4).long(), torch.tensor([3]))
+    clients = Clients(dict.fromkeys(PARTS, part), 7, (4,))
+    with pytest.raises(ValueError, match=message):
+        make_backend(spec_of(model=model, loss=loss), clients, "auto", CPU)

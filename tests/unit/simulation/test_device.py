@@ -40,18 +40,13 @@ def gpu(monkeypatch):
     ("name", "there", "kind"),
     [("auto", False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", True, "cuda")],
 )
-def test_auto_takes_the_gpu_that_is_there(gpu, name, there, kind):
+def test_auto_takes_the_gpu_that_is_there_before_torch_looks_for_one(gpu, monkeypatch, name, there, kind):
     gpu(there)
-    assert device.choose(name, 1).type == kind
-
-
-@pytest.mark.parametrize(("name", "taken"), [("auto", [True]), ("cuda", [True]), ("cpu", [])])
-def test_a_gpu_is_taken_before_torch_looks_for_one(gpu, monkeypatch, name, taken):
-    done = []
-    monkeypatch.setattr(device.gpu_slots, "take", done.append)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: done == taken)
-    device.choose(name, 1, alone=True)
-    assert done == taken
+    taken, looked = [], torch.cuda.is_available
+    monkeypatch.setattr(device.gpu_slots, "take", taken.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: looked() and taken == [True])
+    assert device.choose(name, 1, alone=True).type == kind
+    assert taken == ([] if name == "cpu" else [True])
 
 
 def test_cuda_without_a_gpu_names_the_key(gpu):
@@ -79,28 +74,12 @@ def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
 
 
 # -- How a kind of CPU is named, and which rules it gets.
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    """Writes rules for this kind of CPU and reads them."""
-
-    def read(rules, kind=None):
-        path = tmp_path / "cpu_tuning.json"
-        path.write_text(json.dumps({kind or cpu_tuning.kind(): rules}))
-        monkeypatch.setattr(cpu_tuning, "FILE", path)
-        cpu_tuning.tuning.cache_clear()
-        return cpu_tuning.tuning()
-
-    yield read
-    cpu_tuning.tuning.cache_clear()
-
-
-def test_rules_are_those_of_this_kind_of_cpu(written):
-    assert written({"onednn_from": 5, "stack_bytes": 7, "measured": "once"}) == Tuning(5, math.inf, 7)
-
-
-def test_other_kinds_get_the_defaults(written):
-    assert written({"onednn_from": 5}, kind="GenuineOther AVX2048") == Tuning()
-    assert Tuning().onednn_from == Tuning().alone_from == math.inf
+@pytest.mark.parametrize(("kind", "rules"), [(cpu_tuning.kind(), Tuning(5, math.inf, 7)), ("Other AVX2048", Tuning())])
+def test_rules_are_those_of_this_kind_of_cpu(tmp_path, monkeypatch, kind, rules):
+    measured = {"onednn_from": 5, "stack_bytes": 7, "measured": "once"}
+    (tmp_path / "cpu_tuning.json").write_text(json.dumps({kind: measured}))
+    monkeypatch.setattr(cpu_tuning, "FILE", tmp_path / "cpu_tuning.json")
+    assert cpu_tuning.tuning.__wrapped__() == rules
 
 
 def test_the_kind_says_which_instructions_torch_uses():

@@ -6,22 +6,15 @@ import torch
 from fairfl.algorithms.interface import Aggregate, Plan
 from fairfl.simulation.history import log_spaced
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, clients_of, image_clients, spec_of
+from tests.unit.simulation.federations import CPU, clients_of, spec_of
 from tests.unit.simulation.test_extension_points import register, simulation
-
-BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
-
-
-def run_of(clients=None, **changes):
-    clients = clients or image_clients([4, 6, 9])
-    return Simulation(spec_of(**changes), clients, BEST, CPU)
 
 
 def test_a_model_that_nobody_can_train_has_diverged():
     # It stays where it was, and its test loss is a number. That must not pass for a result.
-    clients = image_clients([4, 6, 9])
-    clients.parts["train"].inputs[:] = float("inf")
-    first, *others = run_of(clients, evaluate_every=1).run().history
+    run = simulation(evaluate_every=1)
+    run.clients.parts["train"].inputs[:] = float("inf")
+    first, *others = run.run().history
     assert torch.isfinite(first["loss_test"]).all()
     assert len(others) == 6 and all(row["loss_test"].isnan().all() for row in others)
 
@@ -33,7 +26,7 @@ def test_log_spaced_rounds():
 
 
 def test_evaluations_at_log_spaced_rounds_come_on_top_and_change_nothing():
-    plain, spaced = (run_of(rounds=20, evaluate_every=8, keep="path", **more) for more in ({}, {"evaluate_log": 4}))
+    plain, spaced = (simulation(rounds=20, evaluate_every=8, keep="path", **more) for more in ({}, {"evaluate_log": 4}))
     results = [run.run() for run in (plain, spaced)]
     rounds = [[int(row["round"]) for row in result.history] for result in results]
     assert rounds == [[0, 8, 16, 20], [0, 1, 3, 7, 8, 16, 20]]

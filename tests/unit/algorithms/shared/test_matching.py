@@ -32,11 +32,6 @@ def ones(rows):
     return [np.ones(own.shape[1]) for own in rows]
 
 
-def matched(rows, sweeps=5, precisions=None, seed=0, **of_prior):
-    precisions = ones(rows) if precisions is None else precisions
-    return matching.match(rows, precisions, prior(rows[0].shape[1], **of_prior), sweeps, draw(seed))
-
-
 def gain_by_a_loop(w, s, neurons, i, J, given_prior):
     """Of row w in neuron i; N + a - 1 is the a-th new one."""
     N = len(neurons.counts)
@@ -68,24 +63,12 @@ def test_example_scores(D, precisions, gamma, expected):
     assert_allclose(np.hstack([old, new, new - 2 * math.log(2)]), expected, atol=1e-6)
 
 
-def test_example_of_pfnm():
-    assignments, neurons = matching.match([CLIENT_0, CLIENT_1], PRECISIONS, prior(), 0, draw())
-    assert [own.tolist() for own in assignments] == [[0, 1], [1, 0]]
-    expected = [[0.633333, 0.133333, 0.930000], [-0.633333, 0.066667, 0.570000]]
-    assert_allclose(neurons, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("gamma", "positions", "expected"),
-    [
-        (7.0, [2, 3], [[0.5, 0.1], [-0.5, 0.05], [-0.45, 0.1], [0.45, 0.15]]),
-        (1.0, [1, 0], [[0.633333, 0.133333], [-0.633333, 0.066667]]),
-    ],
-)
-def test_example_of_fedma(gamma, positions, expected):
-    assignments, neurons = matched([CLIENT_0[:, :2], CLIENT_1[:, :2]], sweeps=0, gamma=gamma)
-    assert [own.tolist() for own in assignments] == [[0, 1], positions]
-    assert_allclose(neurons, expected, atol=1e-6)
+def test_example_of_four_neurons():
+    """What a smaller gamma merges: test_pfnm.py and test_fedma.py."""
+    rows, own = [CLIENT_0[:, :2], CLIENT_1[:, :2]], prior(2, 7.0)
+    assignments, neurons = matching.match(rows, ones(rows), own, 0, draw())
+    assert [own.tolist() for own in assignments] == [[0, 1], [2, 3]]
+    assert_allclose(neurons, [[0.5, 0.1], [-0.5, 0.05], [-0.45, 0.1], [0.45, 0.15]], atol=1e-6)
 
 
 # -- oracles -------------------------------------------------------------------------------------------------

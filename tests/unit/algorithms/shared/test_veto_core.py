@@ -36,27 +36,21 @@ def core(L):
     return [value <= 1e-9 for value in excess(L)]
 
 
-FOUR = losses((0.2, 0.5, 0.4, 0.9), (0.8, 0.3, 0.4, 0.6), (0.5, 0.7, 0.45, 0.3))
-OPPOSED = losses((0.1, 0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2, 0.1))
-MAJORITY = losses((0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.3, 0.2, 0.1))
+# Losses, excess of each model, when it vanishes, the elected one.
+EXAMPLES = [
+    (losses((0.2, 0.5, 0.4, 0.9), (0.8, 0.3, 0.4, 0.6), (0.5, 0.7, 0.45, 0.3)), [1 / 6, 1 / 6, -5 / 12, 1 / 6],
+     [1, 1, Fraction(4, 3), 1], 2),
+    (losses((0.1, 0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2, 0.1)), None, [1, 2, Fraction(5, 2), 2, 1], 2),
+    # Of the two that vanish last the first has the smaller mean.
+    (losses((0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.3, 0.2, 0.1)), [0, 0, 1 / 3], [1, 1, Fraction(1, 2)], 0),
+]  # fmt: skip
 
 
-def test_example_of_four_models():
-    close(excess(FOUR), [0.166667, 0.166667, -0.416667, 0.166667])
-    assert core(FOUR) == [False, False, True, False]
-    assert veto_core.vanishing(FOUR) == [1, 1, Fraction(4, 3), 1]
-    assert veto_core.elected(FOUR) == 2
-
-
-def test_example_of_two_opposed_clients():
-    assert veto_core.vanishing(OPPOSED) == [1, 2, Fraction(5, 2), 2, 1]
-    assert veto_core.elected(OPPOSED) == 2
-
-
-def test_example_of_a_tie():
-    close(excess(MAJORITY), [0, 0, 0.333333])
-    assert veto_core.vanishing(MAJORITY) == [1, 1, Fraction(1, 2)]
-    assert veto_core.elected(MAJORITY) == 0, "of the two that vanish last it has the smaller mean"
+@pytest.mark.parametrize(("L", "excesses", "vanishing", "elected"), EXAMPLES)
+def test_examples(L, excesses, vanishing, elected):
+    if excesses:
+        close(excess(L), excesses)
+    assert (veto_core.vanishing(L), veto_core.elected(L)) == (vanishing, elected)
 
 
 @pytest.mark.parametrize("bad", [nan, inf, -inf])

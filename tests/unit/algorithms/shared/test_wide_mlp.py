@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairfl.algorithms.interface import Federation, Plan
+from fairfl.algorithms.interface import Plan
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import flat, random_nets
@@ -55,12 +55,6 @@ def test_first_nets():
     assert int((nets[0] != 0).sum()) == 50 * 40 + 40 + 40 * 20 + 20
     assert torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 1))
     assert not torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 2))
-
-
-def test_units_of_the_wide_net_and_of_clients():
-    shapes = ((9, 4), (9,), (6, 9), (6,), (2, 6), (2,))
-    given = Federation(torch.ones(3), shapes=shapes, labels=torch.ones(3, 2), model={"name": "mlp", "hidden": [3, 2]})
-    assert wide_mlp.units("pfnm", given) == ([4, 9, 6, 2], [4, 3, 2, 2])
 
 
 def test_a_net_is_flattened_and_its_own_units_extracted():
