@@ -72,26 +72,15 @@ def test_padding_is_not_read_and_texts_do_not_see_each_other():
         assert not torch.allclose(model(TOKENS[:, :3]), alone)
 
 
-# ---- in the engine
-
-
 # ---- where the weights come from
 
 
-@pytest.mark.parametrize("place", ["data", "hub", "folder"])
-def test_a_pre_trained_model_is_found_and_has_its_own_sizes(tmp_path, place):
-    folder = {
-        "data": tmp_path / "data" / "bert-base-uncased",
-        "hub": tmp_path / "hub" / "models--google-bert--bert-base-uncased" / "snapshots" / "abc",
-        "folder": tmp_path / "mine",
-    }[place]
-    saved = put(folder)
-    if place == "hub":
-        (folder.parents[1] / "refs").mkdir()
-        (folder.parents[1] / "refs" / "main").write_text("abc")
-    name = str(folder) if place == "folder" else "auto"
+@pytest.mark.parametrize(("name", "folder"), [("auto", "data/bert-base-uncased"), ("data/mine", "data/mine")])
+def test_a_pre_trained_model_is_found_and_has_its_own_sizes(tmp_path, monkeypatch, name, folder):
+    monkeypatch.chdir(tmp_path)
+    saved = put(tmp_path / folder)
     model, other = (build(3, seed=seed, pretrained=name, hidden=4, dropout=0.25) for seed in (0, 1))
-    assert model.origin == f"{name if place == 'folder' else 'bert-base-uncased'}, pre-trained"
+    assert model.origin == f"{'bert-base-uncased' if name == 'auto' else name}, pre-trained"
     for key, value in saved.bert.bert.state_dict().items():
         assert torch.equal(model.bert.bert.state_dict()[key], value)
     head, drawn_anew = model.bert.classifier, other.bert.classifier

@@ -5,10 +5,8 @@ import random
 from pathlib import Path
 
 import pytest
-import yaml
 from benchmarks.pretend import finish
 
-from fairfl.experiments.workload import load_workload
 from fairfl.judgement.rows import ComparisonLine, csv_text
 from fairfl.planning import budget
 from fairfl.planning.budget import Candidate, Planner, greedy, may_change_with_more_seeds
@@ -18,25 +16,14 @@ from tests.workflow.graphs import graph_of
 SETTING = "fedfv_fmnist"
 
 
-def configuration(root, **more):
-    only = {"papers": ["fedfv"], "settings": [SETTING], "seeds": [0, 1, 2], "scale": "full", "mirrors": []}
-    only |= {"budget_downloads": True}
-    return yaml.safe_load((root / "config.yaml").read_text()) | only | more
+ONLY = {"papers": ["fedfv"], "settings": [SETTING], "seeds": [0, 1, 2], "mirrors": [], "budget_downloads": True}
 
 
 @pytest.fixture
-def folder(root, tmp_path, monkeypatch):
-    for name in ("papers", "config.yaml"):
-        (tmp_path / name).symlink_to(root / name)
-    monkeypatch.chdir(tmp_path)
-    # An hour each, but the last variant, which takes three.
+def planner(root, load, folder, monkeypatch):
+    """A function; an hour each, but the last variant, which takes three."""
     monkeypatch.setattr(budget.Costs, "hours", lambda self, job: 3.0 if "qffl/q=5.0" in job.name else 1.0)
-    return tmp_path
-
-
-@pytest.fixture
-def planner(root, folder):
-    return lambda **more: Planner(graph_of(load_workload(root, configuration(root, **more))), root)
+    return lambda **more: Planner(graph_of(load(**ONLY | more)), root)
 
 
 def runs(picks):
@@ -64,14 +51,6 @@ def test_one_seed_of_every_variant_that_tells_something_the_cheap_ones_first(pla
     dear = next(pick for pick in picks if "qffl/q=5.0" in pick.name)
     assert dear.hours == 3.0 and picks.index(dear) > 5
     assert runs(plan.select(3.5)) == bought[:3]
-
-
-def test_what_has_finished_costs_nothing_and_is_not_bought_again(planner):
-    plan = planner()
-    first = plan.select(3.0)
-    finish(plan.graph, runs(first))
-    again = planner().select(3.0)
-    assert len(runs(again)) == 3 and not set(runs(first)) & set(runs(again))
 
 
 def test_a_second_seed_only_where_a_verdict_hangs_on_noise_and_after_all_first_ones(planner):
@@ -140,9 +119,8 @@ def test_verdicts_that_hang_on_noise(line, hangs):
     assert may_change_with_more_seeds(row(line)) is hangs
 
 
-def test_local_optima_belong_to_the_first_run_that_needs_them(root, folder):
-    config = configuration(root, papers=["eagle"], settings=["eagle_emnist_linear_a0.5"], seeds=[0])
-    plan = Planner(graph_of(load_workload(root, config)), root)
+def test_local_optima_belong_to_the_first_run_that_needs_them(planner):
+    plan = planner(papers=["eagle"], settings=["eagle_emnist_linear_a0.5"], seeds=[0])
     first, second, *_ = plan.select(1000.0)
     assert sum(job.startswith("local_optimum/") for job in first.jobs) == 10
     assert not any(job.startswith("local_optimum/") for job in second.jobs)

@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from fairfl.experiments.workload import load_workload
 from fairfl.planning import costs
@@ -15,9 +14,8 @@ from tests.unit.registered import ours
 
 
 @pytest.fixture(scope="module")
-def workload(root):
-    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full", "device": "cpu", "mirrors": []}
-    return load_workload(root, config | {"papers": ours(root)[:-1]})
+def workload(root, load):
+    return load(device="cpu", mirrors=[], papers=ours(root)[:-1])
 
 
 class Entries:

@@ -1,16 +1,14 @@
 """Counted operations against formulas worked out by hand."""
 
 import pytest
-import yaml
 
-from fairfl.experiments.workload import load_workload
 from fairfl.planning import operations
 from fairfl.planning.data import Facts, facts
 
 
 @pytest.fixture(scope="module")
-def workload(root):
-    return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full"})
+def workload(load):
+    return load()
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.planning import budget, plan, reference
+from fairfl.planning import plan, reference
 from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
 
@@ -19,27 +18,26 @@ SETTINGS = ["fedfv_fmnist", "fedfv_mnist"]
 PAGE = "results/full/selections/papers=fedfv_settings=fedfv_fmnist,fedfv_mnist_seeds=0,1/index.html"
 
 
+ONLY = {"papers": ["fedfv"], "settings": SETTINGS, "seeds": [0, 1], "device": "cpu"}
+
+
 @pytest.fixture
-def configuration(root, tmp_path, monkeypatch):
-    for name in ("papers", "config.yaml"):
-        (tmp_path / name).symlink_to(root / name)
-    monkeypatch.chdir(tmp_path)
-    only = {"papers": ["fedfv"], "settings": SETTINGS, "seeds": [0, 1], "scale": "full", "device": "cpu"}
-    config = yaml.safe_load((root / "config.yaml").read_text()) | only
-    return lambda **more: config | more
+def printed(root, configuration, folder, capsys):
+    """A function: the lines of a plan with other keys."""
 
+    def of(**more):
+        plan.main(["--config", json.dumps(configuration(**ONLY | more)), "--root", str(root)])
+        return capsys.readouterr().out.splitlines()
 
-def printed(root, config, capsys, *options):
-    plan.main(["--config", json.dumps(config), "--root", str(root), *options])
-    return capsys.readouterr().out.splitlines()
+    return of
 
 
 def rows():
     return {row["setting"]: row for row in csv.DictReader(Path("results/full/plan.csv").open())}
 
 
-def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configuration, capsys):
-    text = printed(root, configuration(), capsys)
+def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(printed):
+    text = printed()
     assert re.fullmatch(r"\d+ jobs would run at scale full:", text[0])
     assert "  50 trainings  never finished" in [f"  {line.strip()}" for line in text]
     assert "done: 0 of 50 trainings here, 0 stored, 50 missing" in text
@@ -59,7 +57,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     assert left_out.endswith(
         " whose data must be downloaded first (fashion_mnist, mnist; budget_downloads: true takes them)"
     )
-    downloading = printed(root, configuration(budget_downloads=True), capsys)
+    downloading = printed(budget_downloads=True)
     assert any(line.startswith("numbers checked by core-hours") for line in downloading)
     assert len(text) < 40 and not re.search(r"[0-9a-f]{16}", "\n".join(text))
     assert text[-2:] == [
@@ -70,8 +68,8 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     assert len(re.findall(r"^run   train/\S+  never finished$", detailed, re.M)) == 50
 
 
-def test_the_table_of_settings_and_a_csv(root, configuration, capsys):
-    printed(root, configuration(), capsys)
+def test_the_table_of_settings_and_a_csv(printed):
+    printed()
     linear, convolutional = (rows()[name] for name in SETTINGS)
     assert linear["runs"] == linear["missing"] == "30" and linear["finished"] == linear["recorded"] == "0"
     assert 0 < float(linear["core_hours"]) < float(convolutional["core_hours"])
@@ -81,11 +79,11 @@ def test_the_table_of_settings_and_a_csv(root, configuration, capsys):
     assert linear["budget_runs"] == "0"
 
 
-def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuration, capsys):
-    graph = graph_of(load_workload(root, configuration()))
+def test_what_is_done_is_not_missing_and_its_numbers_are_done(printed, load):
+    graph = graph_of(load(**ONLY))
     runs = [run for run in graph.workload.runs if run.setting == SETTINGS[0] and run.seed == 0]
     finish(graph, [f"train/{run.id}" for run in runs])
-    text = printed(root, configuration(), capsys)
+    text = printed()
     row = rows()[SETTINGS[0]]
     assert (row["finished"], row["missing"], row["numbers_done"]) == ("15", "15", "67")
     assert "done: 15 of 50 trainings here, 0 stored, 35 missing" in text
@@ -95,7 +93,7 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     assert " 67 are checked by what is done, " in tells
 
 
-def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configuration):
+def test_the_command_that_runs_it_says_what_config_yaml_does_not(root):
     usual = usual_config(root).model_dump(mode="json")
     assert plan.command(root, Config(**usual)) == "snakemake --cores all"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
@@ -103,8 +101,8 @@ def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configura
     assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
 
 
-def test_a_budget_shows_what_it_buys(root, configuration, capsys):
-    text = printed(root, configuration(budget=0.002, budget_downloads=True), capsys)
+def test_a_budget_shows_what_it_buys(printed):
+    text = printed(budget=0.002, budget_downloads=True)
     (line,) = [line for line in text if line.startswith("budget of 0.002 core-hours: ")]
     row = rows()[SETTINGS[0]]
     assert 0 < int(row["budget_runs"]) < 30 and float(row["budget_hours"]) <= 0.002
@@ -112,9 +110,8 @@ def test_a_budget_shows_what_it_buys(root, configuration, capsys):
     assert rows()[SETTINGS[1]]["budget_runs"] == "0"  # ten times as dear
 
 
-def test_an_hour_on_a_gpu_counts_where_there_is_one(root, configuration, monkeypatch):
-    monkeypatch.setattr(budget, "Costs", budget.Costs)
-    planner = Planner(graph_of(load_workload(root, configuration(device="cuda"))), root)
+def test_an_hour_on_a_gpu_counts_where_there_is_one(root, load, folder):
+    planner = Planner(graph_of(load(**ONLY | {"device": "cuda"})), root)
     assert planner.costs.on == "gpu_hours"
     kind = ("train", SETTINGS[1], "fedavg", "default")
     job = planner.graph.job(f"train/{SETTINGS[1]}/fedavg/default/seed0")

@@ -21,58 +21,48 @@ class FakeGpu:
 
     def __init__(self, patch):
         self.captured = self.replayed = 0
-        self.fails, self.registered, self.ended = False, [], []
-        self.current = self.default = SimpleNamespace(wait_stream=lambda other: None)
+        self.fails, self.registered, self.ended, self.streams = False, [], [], []
+        self.current = stream = SimpleNamespace(wait_stream=lambda other: None, device=CPU)
         self.generator = torch.Generator().manual_seed(0)
         for name, fake in {
-            "Stream": lambda device: SimpleNamespace(wait_stream=lambda other: None, device=CPU),
-            "current_stream": lambda device=None: self.current,
-            "set_stream": lambda stream: setattr(self, "current", stream),
-            "stream": self.on,
+            "Stream": lambda device: SimpleNamespace(**vars(stream)),
+            "current_stream": lambda device=None: stream,
+            "set_stream": self.streams.append,
+            "stream": contextlib.nullcontext,
             "graph_pool_handle": object,
             "CUDAGraph": lambda: SimpleNamespace(register_generator_state=self.registered.append),
             "graph": self.capture,
             "memory_reserved": lambda device: 0,
             "default_generators": [self.generator],
-            "is_initialized": lambda: True,
+            "is_initialized": lambda: False,
         }.items():
             patch.setattr(torch.cuda, name, fake)
-        patch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
         patch.setattr(torch._C, "_cuda_endAllocateToPool", lambda *of: self.ended.append(of), raising=False)
-        gpu = self
 
-        class OnGpu(CudaGraph):
-            """Thinks that it is on a GPU."""
+    def program(self, body, state, device=None, graph=True, generators=()):
+        """What thinks that it is on a GPU."""
+        made = CudaGraph(body, state, torch.device("cuda"), graph, generators)
+        captured = made._captured
 
-            def __init__(self, body, state, device=None, graph=True, generators=()):
-                super().__init__(body, state, torch.device("cuda"), graph, generators)
+        def capture(graph, inputs, *more):
+            self.captured += 1
+            graph.replay = lambda: self.replay(body, inputs)
+            return captured(graph, inputs, *more)
 
-            def _captured(self, graph, inputs, stream, pool):
-                gpu.captured += 1
-                graph.replay = lambda: gpu.replay(self.body, inputs)
-                return super()._captured(graph, inputs, stream, pool)
-
-        self.program = OnGpu
+        made._captured = capture
+        return made
 
     def replay(self, body, inputs):
         self.replayed += 1
         body(*inputs)
 
     @contextlib.contextmanager
-    def on(self, stream):
-        before, self.current = self.current, stream
-        yield
-        self.current = before
-
-    @contextlib.contextmanager
     def capture(self, graph, pool, stream):
-        self.current = stream
         try:
             yield
         finally:
             if self.fails:  # torch's own does not put the stream back then
                 raise RuntimeError("operation failed due to a previous error during capture\nand a hint")
-        self.current = self.default
 
 
 @pytest.fixture
@@ -159,7 +149,7 @@ def test_where_a_capture_fails_the_step_is_taken_kernel_by_kernel(gpu, capsys):
     reason = "operation not permitted when stream is capturing"
     line = f"no CUDA graphs from here on, a capture failed ({reason}); the same steps kernel by kernel\n"
     assert capsys.readouterr().out == line and cuda_graph.usage() == f"failed: {reason}"
-    assert gpu.current is gpu.default, "torch leaves the stream of the capture as the current one"
+    assert gpu.streams[-1] is gpu.current, "torch leaves the stream of the capture as the current one"
     assert len(gpu.ended) == 1, "the allocator waits for the end of the capture"
 
 
@@ -168,7 +158,7 @@ def test_an_error_of_the_body_is_no_failed_capture(gpu):
     state = torch.zeros(1)
     with pytest.raises(RuntimeError, match="not permitted"):
         gpu.program(adder(state, [], 1, gpu), [state])(torch.ones(1))
-    assert cuda_graph.usage() == "on" and gpu.current is gpu.default
+    assert cuda_graph.usage() == "on" and gpu.streams[-1] is gpu.current
 
 
 @pytest.mark.parametrize("fails", [False, True])
