@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fairfl.commands import new
-from fairfl.data.formats import csv_table
 from fairfl.runtime.errors import FairflError
 from tests.unit.registered import copy_papers
 
@@ -77,15 +76,6 @@ def test_bad_names_are_refused(clone, kind, name):
     with pytest.raises(FairflError, match=f"cannot name an? {kind}"):
         new.main(clone, [kind, name])
     assert files(clone) == before
-
-
-def test_the_example_table_has_two_features_two_classes_and_four_owners(tmp_path):
-    (tmp_path / "points.csv").write_text(new.points())
-    prepared = csv_table.read("points", tmp_path / "points.csv", "label", ["x", "y"], "owner")
-    assert prepared.tensors["inputs"].shape == (240, 2)
-    for owner in range(4):
-        labels = prepared.tensors["labels"][prepared.tensors["client"] == owner]
-        assert sorted(labels.tolist()) == [0] * 30 + [1] * 30
 
 
 @pytest.mark.slow

@@ -95,16 +95,6 @@ def test_parts_come_back_in_the_order_of_each_run(tmp_path):
     assert again.metrics(*only(again, "b")).column_names == both.column_names
 
 
-def test_a_job_may_have_several_entries(tmp_path):
-    record = Record("s", tmp_path)
-    for seed in (1, 2):
-        record.add("train/s/a", entry(table(2, seed)), CODE, {}, table(2, seed))
-    record.save()
-    again = Record("s", tmp_path)
-    digests = [curves.digest(again.metrics("train/s/a", each)) for each in again.jobs["train/s/a"]]
-    assert digests == [curves.digest(table(2, seed)) for seed in (1, 2)]
-
-
 def test_a_changed_metric_is_refused_by_name(tmp_path):
     record = stored(tmp_path, a=table(2, 1))
     key = only(record, "a")[1].key("train/s/a")

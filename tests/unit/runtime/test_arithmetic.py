@@ -27,11 +27,8 @@ def test_of_a_job(monkeypatch):
 
 
 def test_of_jobs_on_other_machines():
-    assert arithmetic.of("auto", 2, "auto", elsewhere=True) == {
-        "torch": CPU["torch"],
-        "threads": "2",
-        "backend": "auto",
-    }
+    known = {"torch": CPU["torch"], "threads": "2", "backend": "auto"}
+    assert arithmetic.of("auto", 2, "auto", elsewhere=True) == known
     assert "instructions" not in arithmetic.of("cpu", 2, elsewhere=True)
 
 

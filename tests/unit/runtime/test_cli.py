@@ -70,6 +70,8 @@ def test_leaving_at_once_keeps_what_was_printed_and_skips_the_teardown():
     at_once = command(body, "cli.run(main, teardown=False)")
     assert (at_once.returncode, at_once.stdout, at_once.stderr) == (0, "result\n", "note\n")
     assert command(body).stdout == "result\ntorn down\n"
+    failed = command("atexit.register(print, 'x'); raise FairflError('a: is wrong')", "cli.run(main, teardown=False)")
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", "error: a: is wrong\n")
 
 
 def test_sigterm_leaves_no_half_file(tmp_path):
@@ -78,10 +80,3 @@ def test_sigterm_leaves_no_half_file(tmp_path):
         signal.pause()"""
     assert command(body).returncode == 143
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_leaves_at_once_as_well():
-    done = command(
-        "atexit.register(print, 'taken down'); raise FairflError('a: is wrong')", "cli.run(main, teardown=False)"
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: a: is wrong\n")

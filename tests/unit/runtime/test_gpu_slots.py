@@ -167,11 +167,6 @@ def test_parts_of_a_split_gpu_are_gpus(monkeypatch, nodes, tmp_path, tells):
 # --- who gets which
 
 
-def test_jobs_spread_evenly(job):
-    jobs = [job(gpus="0,1,2") for _ in range(7)]
-    assert sorted(Counter(one.gpu() for one in jobs).values()) == [2, 2, 3]
-
-
 def test_no_gpu_gets_more_jobs_than_may_share_one(job):
     jobs = [job(gpus="0,1", limit=2) for _ in range(5)]
     lines = [one.line() for one in jobs]

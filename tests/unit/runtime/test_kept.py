@@ -27,17 +27,6 @@ def keep(damaged: bool = False) -> kept.Kept | None:
     return kept.keep("results/quick", "train/a", RECORD, damaged)
 
 
-def test_a_result_there_and_back():
-    finish()
-    before = {path: Path(path).read_bytes() for path in (*FILES, str(RECORD))}
-    result = keep()
-    assert result and result.whole and not RECORD.exists() and not any(map(os.path.exists, FILES))
-    assert [found.folder for found in kept.of("results/quick", "train/a")] == [result.folder]
-    result.move_back(RECORD)
-    assert {path: Path(path).read_bytes() for path in before} == before
-    assert kept.of("results/quick", "train/a") == [] and not result.folder.exists()
-
-
 def test_what_is_kept_outlives_its_copy_that_was_damaged():
     """A command was killed between putting it back and its end."""
     finish()
@@ -61,21 +50,6 @@ def test_a_move_that_was_killed_is_completed():
     os.replace(result.folder / "1", FILES[1])
     Path(FILES[1]).write_text('{"loss": 2}')  # another job's
     result.gather()
-    assert os.path.exists(FILES[1])
-
-
-def test_what_is_kept_and_damaged_is_not_whole():
-    finish()
-    result = keep()
-    (result.folder / "0").write_text('{"loss": 2}')  # as long as before
-    assert not result.whole
-
-
-def test_damaged_files_are_set_aside_and_the_rest_is_not_kept():
-    finish()
-    Path(FILES[0]).write_text('{"loss": 2}')
-    assert keep(damaged=True) is None
-    assert not os.path.exists(FILES[0]) and Path(FILES[0] + records.DAMAGED).read_text() == '{"loss": 2}'
     assert os.path.exists(FILES[1])
 
 

@@ -74,11 +74,7 @@ def said(tmp_path: Path, lines: list[str]) -> list[str]:
     package = tmp_path / "src/fairfl"
     for name in (
         "__init__",
-        "runtime/__init__",
-        "runtime/errors",
-        "runtime/hooks",
-        "runtime/plain_data",
-        "runtime/watch",
+        *(f"runtime/{module}" for module in ("__init__", "errors", "hooks", "plain_data", "watch")),
     ):
         (package / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (package / f"{name}.py").write_bytes((hooks.PACKAGE / f"{name}.py").read_bytes())
@@ -90,10 +86,8 @@ def said(tmp_path: Path, lines: list[str]) -> list[str]:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/numbers").write_text("1\n2\n")
     command = [sys.executable, "-P", "-W", "ignore", "-c", MAIN, str(tmp_path / "elsewhere/numbers")]
-    done = subprocess.run(
-        [*command, *map(str, range(len(lines)))],
-        text=True, capture_output=True, env={"PYTHONPATH": str(tmp_path / "src")},
-    )  # fmt: skip
+    command += map(str, range(len(lines)))
+    done = subprocess.run(command, text=True, capture_output=True, env={"PYTHONPATH": str(tmp_path / "src")})
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -102,10 +96,8 @@ def said(tmp_path: Path, lines: list[str]) -> list[str]:
 def test_what_a_plug_in_does_is_refused_by_file_and_line_and_what_libraries_need_is_not(tmp_path):
     found = said(tmp_path, [*REFUSED, *PASSED])
     for number, line in enumerate(REFUSED):
-        assert found[number].startswith(f"PluginError src/fairfl/algorithms/mine{number}.py, line 7: "), (
-            line,
-            found[number],
-        )
+        refusal = f"PluginError src/fairfl/algorithms/mine{number}.py, line 7: "
+        assert found[number].startswith(refusal), (line, found[number])
     assert found[len(REFUSED) :] == ["passed"] * len(PASSED)
     assert (tmp_path / "elsewhere/numbers").read_text() == "1\n2\n"
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["numbers"]

@@ -16,7 +16,7 @@ from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line, summary_lines
 from fairfl.terminal.names import describe_job, located
 from fairfl.terminal.progress import Job, Run
-from fairfl.workflow.plan import kind, table
+from fairfl.workflow.plan import kind
 from tests.unit import rows as rows_of
 
 
@@ -250,22 +250,6 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     first, *rest = out.getvalue().splitlines()
     assert first == "to do: 3 trainings" and len(rest) == 1
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
-
-
-def test_a_dry_run_is_a_line_for_each_kind_of_job():
-    out = io.StringIO()
-    display = Display(out, dry=True)
-    reasons = {"a": "never finished", "b": "learning_rate", "c": "never finished", "d": "learning_rate", "e": "x"}
-    display.why, display.told = lambda rule, log: [(rule, reasons[log])], table
-    log = logging.Logger("x")
-    log.addHandler(display)
-    for number, name in enumerate(["a", "b", "c", "d", "e", "a"]):
-        extra = {"event": LogEvent.JOB_INFO, "jobid": number, "reason": "Forced execution", **info("train", name)}
-        log.info("", extra=extra)
-    log.info("This was a dry-run (flag -n). The order of jobs does not reflect the order of execution.")
-    (line,) = out.getvalue().splitlines()
-    said = "6 trainings  never finished: 3; learning_rate: 2; other reasons: 1"
-    assert line.strip() == said
 
 
 @pytest.mark.parametrize(

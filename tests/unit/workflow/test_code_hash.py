@@ -12,21 +12,6 @@ JOBS = sorted(path.stem for path in (ROOT / "fairfl/jobs").glob("*.py") if "def 
 MODELS = ("fairfl.models.mlp", "fairfl.algorithms.eagle", "fairfl.modifiers.dp")
 
 
-def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
-    (tmp_path / "page.py").write_text("x = 1")
-    monkeypatch.setattr(code_hash, "_path", lambda module: tmp_path / "page.py")
-    alone = code_hash._hashed.__wrapped__("page", False)[0]
-    (tmp_path / "page.html.j2").write_text("<p>")
-    with_file = code_hash._hashed.__wrapped__("page", False)[0]
-    (tmp_path / "page_numbers.py").write_text("another module")
-    assert alone != with_file == code_hash._hashed.__wrapped__("page", False)[0]
-    (tmp_path / "page.js").write_text("// ")
-    assert with_file != code_hash._hashed.__wrapped__("page", False)[0]
-    (tmp_path / "page.js").unlink()
-    (tmp_path / "page.html.j2").write_text("<b>")
-    assert with_file != code_hash._hashed.__wrapped__("page", False)[0]
-
-
 def test_plumbing_does_not_count():
     """Ownership, errors, the choice of a GPU, progress: a message there trains nothing again."""
     assert [name for name in closure("fairfl.jobs.train", *MODELS) if f"{name}.".startswith(PLUMBING)] == sorted(

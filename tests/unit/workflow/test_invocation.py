@@ -69,17 +69,6 @@ def superseded(one: SimpleNamespace) -> kept.Kept:
     return result
 
 
-def test_what_a_failed_job_was_to_replace_is_moved_back():
-    one, two = job("one"), job("two")
-    for each in (one, two):
-        finish(each, "old")
-    running = call(one, two)
-    assert not os.path.exists(one.record) and not any(map(os.path.exists, one.outputs))
-    finish(two, "new")
-    running.end()
-    assert (said_in(one), said_in(two)) == ("old", "new")
-
-
 def test_one_that_cannot_be_moved_back_is_named_and_leaves_the_others_alone(monkeypatch, capsys):
     one, two = job("one"), job("two")
     for each in (one, two):
@@ -96,16 +85,6 @@ def test_one_that_cannot_be_moved_back_is_named_and_leaves_the_others_alone(monk
     assert said_in(two) == "old" and "one: what it had left stays in results/tiny/kept/one/" in capsys.readouterr().err
     (result,) = kept.of(RESULTS, "one")
     assert result.whole
-
-
-def test_what_was_put_back_is_kept_no_longer():
-    one = job("one")
-    running = call(one, back={"one": (result := superseded(one))})
-    result.put_back(Path(one.record))
-    running.end()
-    assert said_in(one) == "first"
-    (other,) = kept.of(RESULTS, "one")
-    assert other.record["spec"]["is"] == "second" and other.whole
 
 
 @pytest.mark.parametrize("keep", [0, 10**6])

@@ -12,7 +12,6 @@ from benchmarks.pretend import finish
 
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime import arithmetic, records
-from fairfl.workflow import plan
 from fairfl.workflow.rerun import Rerun
 from tests.workflow.graphs import graph_of
 
@@ -84,11 +83,6 @@ def stored(root, everything, tmp_path, monkeypatch):
 
 
 # -- nothing --------------------------------------------------------------------------------------
-def test_fresh_results_are_up_to_date(stored):
-    *lines, total = plan.lines(stored.graph)
-    runs = stored.graph.workload.runs
-    assert sorted(lines) == sorted(f"keep  train/{run.id}  up to date" for run in runs)
-    assert len(runs) > 3 and total == f"0 of {len(runs)} train and 0 other jobs would run at scale quick"
 
 
 # -- specs ----------------------------------------------------------------------------------------
@@ -113,15 +107,6 @@ def test_what_read_results_of_another_spec_runs_though_the_new_ones_are_there(st
 
 
 # -- damage ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("kind", ["eagle", "fedavg", "partition", "data"])
-@pytest.mark.parametrize("left", [0, 5])
-def test_a_truncated_file_runs_its_job_alone(stored, kind, left):
-    name = getattr(stored, kind)
-    path = stored.output(name, -1)
-    size = path.stat().st_size
-    os.truncate(path, left)
-    assert stored.why(name) == f"{path.name} is damaged ({left} bytes, not {size})"
-    assert stored.planned() == {name}
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -136,27 +121,6 @@ def test_jobs_nearest_above(stored):
 
 
 # -- arithmetic -----------------------------------------------------------------------------------
-def test_results_of_another_arithmetic_are_kept_with_a_note_or_made_anew(stored):
-    config = stored.graph.workload.config
-    here = arithmetic.of(config.device, config.threads, config.backend)
-    others = {"threads": (stored.eagle, "2"), "backend": (stored.fedavg, "sequential")}
-    instructions = "AVX2" if here["instructions"] != "AVX2" else "AVX512"
-    others |= {"torch": (stored.optima[0], "1.0"), "instructions": (stored.optima[1], instructions)}
-    for part, (name, other) in others.items():
-        path = Path(stored.graph.record(name))
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"arithmetic": here | {part: other}}))
-    said = []
-    assert stored.planned(here=here, say=said.append) == set()
-    assert len(said) == 4 and all("numerics_mismatch: keep" in line for line in said)
-    *_, backend, _, threads, torch, total = plan.lines(stored.graph)
-    assert threads == "note: 1 results were made with threads 2, here it is 1: kept (numerics_mismatch: keep)"
-    assert f"torch 1.0, here it is {version('torch')}" in torch and "backend sequential, here it is auto" in backend
-    assert total.startswith("0 of ")
-    names = [name for name, _ in others.values()]
-    assert stored.planned(here=here, anew=True) == stored.readers(*names)
-    assert stored.why(stored.eagle, here=here, anew=True) == "threads: 2 -> 1"
-    elsewhere = arithmetic.of(config.device, config.threads, config.backend, elsewhere=True)
-    assert stored.planned(here=elsewhere, anew=True) == stored.readers(*names[:3])  # not known on other machines
 
 
 def test_an_arithmetic_that_is_not_known_is_not_another(stored):
@@ -172,27 +136,3 @@ def test_an_arithmetic_that_is_not_known_is_not_another(stored):
 
 
 # -- raw files ------------------------------------------------------------------------------------
-def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stored, root, monkeypatch):
-    config = configuration(root, artifacts=["eagle_table1"], scale="small")
-    stored.graph = graph_of(load_workload(root, config))
-    finish(stored.graph)
-    prepare, fetch = "prepare/mnist", "fetch/mnist"
-    raw = Path("data/mnist/images.gz")
-    marker = stored.output(fetch)
-    marker.write_text(json.dumps({"dataset": "mnist", "files": [{"path": "mnist/images.gz", "bytes": 3}]}))
-    path = Path(stored.graph.record(fetch))
-    records.write(path, records.read(path)["spec"], {}, [marker])
-    path = Path(stored.graph.record(prepare))
-    fetched = stored.graph.record(fetch)
-    raw_files = records.read(fetched)
-    inputs = {fetched: [raw_files["fingerprint"], records.results_hash(raw_files)]}
-    records.write(path, records.read(path)["spec"], inputs, [stored.output(prepare)])
-    assert stored.planned() == set()  # prepared data do without raw files
-    stored.output(prepare).unlink()
-    assert stored.planned() == {prepare, fetch}
-    assert stored.why(fetch) == f"{raw} is missing or damaged"
-    raw.parent.mkdir(parents=True)
-    raw.write_text("abc")
-    assert stored.planned() == {prepare}
-    raw.write_text("ab")
-    assert stored.planned() == {prepare, fetch}

@@ -15,10 +15,7 @@ RUNS = ("RUNNING", "None")
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (
-            "JobHeldUser",
-            "Slurm does not start job 8 (AFL): JobHeldUser; `scontrol release 8` lets it start, `scancel 8`",
-        ),
+        ("JobHeldUser", "Slurm does not start job 8 (AFL): JobHeldUser; `scontrol release 8` lets it start, `scanc"),
         ("launch failed requeued held", "`scontrol release 8` lets it start"),
         ("ReqNodeNotAvail, UnavailableNodes:n1", "`sinfo -R` says more, `scancel 8` lets Snakemake submit it again"),
     ],
