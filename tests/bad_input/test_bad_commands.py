@@ -9,6 +9,7 @@ import pytest
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.jobs import (
     calibrate,
+    claims,
     collect,
     comparison,
     fetch,
@@ -159,6 +160,14 @@ FETCH = [
 @pytest.mark.parametrize(("words", "message"), FETCH, ids=[words for words, _ in FETCH])
 def test_fetch(here, capsys, words, message):
     refuses(here, capsys, fetch.main, ["--offline", "--out", "marker.json", *words.split()], message)
+
+
+@pytest.mark.parametrize("module", [comparison, claims], ids=lambda module: module.__name__)
+def test_without_a_spec_nothing_is_judged(here, root, capsys, module):
+    """It names the files of our numbers: without it all of these would seem not to have run."""
+    config = '{"scale": "quick", "papers": ["eagle"], "artifacts": ["eagle_table3"]}'
+    argv = ["--config", config, "--root", root, "--results", "results", "--out", "out"]
+    refuses(here, capsys, module.main, argv, "--spec")
 
 
 CONFIGS = [

@@ -11,21 +11,11 @@ METRICS = {
     "gap_max": {"name": "g", "meaning": "m", "unit": "nats", "digits": 3},
     "accuracy_balanced": {"name": "a", "meaning": "m", "unit": "percent", "digits": 1},
 }
-POINTS = [
-    {"setting": "s~calibration~default", "options": {}, "changes": {}, "departures": []},
-    {
-        "setting": "s~calibration~rate=1.0~samples=500",
-        "options": {"rate": 1.0, "samples": 500},
-        "changes": {"learning_rate": 1.0, "samples": 500},
-        "departures": ["rate"],
-    },
-    {
-        "setting": "s~calibration~rate=1.0~samples=900",
-        "options": {"rate": 1.0, "samples": 900},
-        "changes": {"learning_rate": 1.0, "samples": 900},
-        "departures": ["rate", "samples"],
-    },
-]
+POINTS = [{"setting": "s~calibration~default", "options": {}, "changes": {}, "departures": []}]
+for samples, departures in ((500, ["rate"]), (900, ["rate", "samples"])):
+    options, changes = ({key: 1.0, "samples": samples} for key in ("rate", "learning_rate"))
+    setting = f"s~calibration~rate=1.0~samples={samples}"
+    POINTS.append({"setting": setting, "options": options, "changes": changes, "departures": departures})
 REPORTED = {"gap_max": 0.5, "accuracy_balanced": 80.0}  # of FedAvg; another row has 0.9 and 90
 
 

@@ -1,6 +1,7 @@
 """Runs -> collected tables: gaps, final metrics, local optima, surrogates, files that do not belong together."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -231,16 +232,10 @@ def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path)
 # -- beside a baseline ------------------------------------------------------------------------
 def against(tmp_path, *variants):
     """Final metrics with baseline fedavg, of runs (algorithm, hyper-parameters) with seeds 7 and 8."""
-    runs = [
-        {
-            "id": f"s/{algorithm}/{shown or 'default'}/seed{seed}",
-            "algorithm": algorithm,
-            "hyperparameters": shown,
-            "seed": seed,
-        }
-        for algorithm, shown in variants
-        for seed in (7, 8)
-    ]
+    runs = []
+    for (algorithm, shown), seed in product(variants, (7, 8)):
+        run = f"s/{algorithm}/{shown or 'default'}/seed{seed}"
+        runs.append({"id": run, "algorithm": algorithm, "hyperparameters": shown, "seed": seed})
     for run in runs:
         write_run(tmp_path, run)
         if run["algorithm"] != "fedavg":

@@ -3,16 +3,12 @@
 import math
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from scipy.optimize import minimize
 
 from fairfl.algorithms.local_only import is_flat
-from fairfl.data.interface import assemble
 from fairfl.jobs.local_optimum import Spec
-from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation import local_optimum
 from fairfl.simulation.clients import Clients, Part
@@ -161,14 +157,3 @@ def test_pretraining_starts_from_the_model_that_training_starts_from():
 )
 def test_flat_means_that_the_lowest_loss_hardly_fell_in_the_window(losses, window, flat):
     assert is_flat(losses, window, 0.01) is flat
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Features of two clients, the second without test samples."""
-    x, y = noisy(count=20)
-    write(tmp_path / "data.safetensors", assemble("toy", 2, "made", x.astype(np.float32), y))
-    client = [0] * 10 + [1] * 10
-    part = [0, 0, 0, 0, 0, 1, 1, 1, 2, 2] + [0] * 7 + [1] * 3
-    pq.write_table(pa.table({"row": list(range(20)), "client": client, "part": part}), tmp_path / "p.parquet")
-    return tmp_path

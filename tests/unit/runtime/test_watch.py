@@ -72,10 +72,8 @@ for number in map(int, sys.argv[2:]):
 def said(tmp_path: Path, lines: list[str]) -> list[str]:
     """A copy of what is needed of the package, with a plug-in for each line."""
     package = tmp_path / "src/fairfl"
-    for name in (
-        "__init__",
-        *(f"runtime/{module}" for module in ("__init__", "errors", "hooks", "plain_data", "watch")),
-    ):
+    modules = ("__init__", "errors", "hooks", "plain_data", "watch")
+    for name in ("__init__", *(f"runtime/{module}" for module in modules)):
         (package / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (package / f"{name}.py").write_bytes((hooks.PACKAGE / f"{name}.py").read_bytes())
     (package / "algorithms").mkdir()

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.workload import load_workload
@@ -16,25 +15,18 @@ from fairfl.workflow.rerun import Rerun
 from tests.workflow.graphs import graph_of
 
 
-def configuration(root, **more):
-    only = {"papers": ["eagle"], "artifacts": ["eagle_table1", "eagle_figure2"], "algorithms": ["fedavg", "eagle"]}
-    only |= {"seeds": [0]}
-    return yaml.safe_load((root / "config.yaml").read_text()) | only | {"scale": "quick"} | more
-
-
 class Stored:
     """All results in the working directory, and names of some jobs."""
 
     def __init__(self, root):
-        self.root = root
-        self.graph = graph_of(load_workload(root, configuration(root)))
+        only = {"papers": ["eagle"], "artifacts": ["eagle_table1", "eagle_figure2"], "algorithms": ["fedavg", "eagle"]}
+        self.graph = graph_of(load_workload(root, only | {"seeds": [0], "scale": "quick"}))
         runs = {run.id: f"train/{run.id}" for run in self.graph.workload.runs}
         self.eagle = next(name for run, name in runs.items() if "/eagle/lambda=1.0/" in run)
         self.fedavg = next(name for run, name in runs.items() if "/fedavg/" in run)
         self.setting = self.eagle.split("/")[1]
         self.partition = f"partition/{self.setting}/seed0"
         (self.data,) = self.graph.job(self.partition).inputs
-        self.optima = [name for name in self.graph.job(self.eagle).inputs if name.startswith("local_optimum/")]
 
     def why(self, name=None, **options):
         return Rerun(self.graph, **options).verdict(name or self.eagle).reason
@@ -82,12 +74,6 @@ def stored(root, everything, tmp_path, monkeypatch):
     return Stored(root)
 
 
-# -- nothing --------------------------------------------------------------------------------------
-
-
-# -- specs ----------------------------------------------------------------------------------------
-
-
 def test_a_changed_value_shows_old_and_new(stored):
     stored.edit(stored.eagle, lambda spec: spec["hyperparameters"].update({"lambda": 3.5}))
     stored.edit(stored.partition, lambda spec: spec.update(clients=99))
@@ -106,10 +92,6 @@ def test_what_read_results_of_another_spec_runs_though_the_new_ones_are_there(st
     assert stored.why() == f"{stored.partition}, which it reads, is another one now"
 
 
-# -- damage ---------------------------------------------------------------------------------------
-
-
-# -- reading --------------------------------------------------------------------------------------
 def test_jobs_nearest_above(stored):
     rerun = Rerun(stored.graph)
     assert rerun.nearest("page") == []
@@ -118,9 +100,6 @@ def test_jobs_nearest_above(stored):
     rerun = Rerun(stored.graph)
     assert rerun.nearest(stored.eagle) == [stored.data]
     assert rerun.nearest(f"collect/{stored.setting}") == [stored.data, stored.eagle]
-
-
-# -- arithmetic -----------------------------------------------------------------------------------
 
 
 def test_an_arithmetic_that_is_not_known_is_not_another(stored):
@@ -133,6 +112,3 @@ def test_an_arithmetic_that_is_not_known_is_not_another(stored):
         assert stored.planned(here=here, anew=True) == set()
     Path(stored.graph.record(stored.fedavg)).write_text(json.dumps(record | {"versions": {"torch": "1.0"}}))
     assert stored.why(stored.fedavg, here=here, anew=True) == f"torch: 1.0 -> {version('torch')}"
-
-
-# -- raw files ------------------------------------------------------------------------------------
