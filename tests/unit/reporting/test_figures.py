@@ -1,20 +1,14 @@
 """The figure command around the plots: errors, options, footers, clean state."""
 
-import json
-import subprocess
-import sys
 import warnings
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 from matplotlib.font_manager import findfont
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures, margins, style
 from fairfl.reporting.inputs import Inputs, NoRunsError, rows_of
-from fairfl.runtime import tables
-from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
 
@@ -61,12 +55,6 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
         assert len({look[part] for look in looks.values()}) == len(rows) == 10, part
 
 
-def test_units_follow_the_paper(spec):
-    spec["metrics"] = {"gap_client_k": {"name": "gap", "meaning": "", "unit": "percent"}}
-    with pytest.raises(FairflError, match="toy.csv, line 2: unit 'nats' cannot be shown as 'percent'"):
-        _ = Inputs(demo.parsed(spec)).ours
-
-
 def test_small_print_has_three_lines_and_says_where_the_rest_is():
     """A record of several codes and seeds once had more of it than there was figure."""
     figure, code = figures.style.canvas(figures.style.PAGE, 2.7), "Recorded with the code of another day."
@@ -75,21 +63,6 @@ def test_small_print_has_three_lines_and_says_where_the_rest_is():
     lines = figure.texts[1].get_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("Line: mean. Recorded") and lines[-1].endswith("More: figure2.csv.")
     assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
-
-
-def test_the_whole_footnote_stands_above_the_numbers(spec, tmp_path):
-    *_, text = figures.build(demo.parsed(spec))
-    (tmp_path / "figure4.csv").write_text(text)
-    with (tmp_path / "figure4.csv").open() as file:
-        assert tables.remarks_of(file) == figures.footnote(prepared(spec))
-        assert file.readline().startswith("artifact,setting,")
-    assert [where for where, _ in tables.rows(tmp_path / "figure4.csv", {"artifact": str})][0].endswith("line 6")
-
-
-def prepared(spec) -> Inputs:
-    inputs = Inputs(demo.parsed(spec))
-    inputs.measured()
-    return inputs
 
 
 def test_letters_that_the_usual_font_lacks_come_from_another_or_are_said(spec, monkeypatch):
@@ -108,16 +81,3 @@ def test_letters_that_the_usual_font_lacks_come_from_another_or_are_said(spec, m
 def test_dollars_that_are_no_mathematics_are_drawn(spec):
     spec["algorithms"]["fedavg"] = "FedAvg for $5 or $a_$, $\\nothing$"
     figures.build(demo.parsed(spec))  # matplotlib would take them for formulas, and raise
-
-
-@pytest.mark.slow
-def test_command_line_writes_three_files_without_torch_or_a_screen(spec, tmp_path):
-    code = (
-        "import sys; from fairfl.jobs.figure import main; main(sys.argv[1:]); "
-        "assert 'torch' not in sys.modules and sys.modules['matplotlib'].get_backend() == 'agg'"
-    )
-    files = {kind: tmp_path / "out" / f"figure4.{kind}" for kind in ("pdf", "png", "csv")}
-    arguments = [f"--{kind}={path}" for kind, path in files.items()]
-    subprocess.run([sys.executable, "-c", code, "--spec", json.dumps(spec), *arguments], check=True)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(p.name for p in files.values())
-    assert len(pd.read_csv(files["csv"], comment="#")) == 8

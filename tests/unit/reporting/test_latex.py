@@ -1,5 +1,9 @@
 """Every table of the papers, with and without numbers, can be put into a LaTeX document as it is."""
 
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +15,9 @@ from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.facts import Facts
 from fairfl.reporting.tables.markup import latex_page, latex_table
 from fairfl.reporting.tables.table import table
-from tests.unit.reporting.latex import COMPILER, compiled, complaints
 from tests.unit.reporting.test_table import EXPECTED
 
+COMPILER = shutil.which("pdflatex")
 ROOT = Path(__file__).parents[3]
 TEX = (EXPECTED / "table1.tex").read_text()
 FACTS = Facts(scale="quick", settings={})
@@ -34,6 +38,24 @@ def written(name: str) -> str:
 TABLES = [name for name, (_, _, artifact) in workload().known.items() if artifact.kind in ("table", "static_table")]
 # What a run has left here, with the paper's numbers beside ours.
 MADE = sorted(ROOT.glob("results/quick/*/*.tex"))
+
+
+def compiled(folder: Path, files: Iterable[Path]) -> str:
+    """What LaTeX complains of in a document with nothing but these tables, '' if of nothing."""
+    inputs = "\n".join(f"\\typeout{{in {path.name}}}\\input{{{path}}}\\clearpage" for path in files)
+    preamble = "\\documentclass{article}\n\\usepackage{booktabs, graphicx}\n"
+    return complaints(folder, f"{preamble}\\begin{{document}}\n{inputs}\n\\end{{document}}\n")
+
+
+def complaints(folder: Path, document: str) -> str:
+    """What LaTeX complains of in a document, '' if of nothing; `folder` has what it reads."""
+    assert COMPILER is not None
+    (folder / "all.tex").write_text(document)
+    command = [COMPILER, "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=300)
+    said = [line for line in done.stdout.splitlines() if re.match("! |in |Overfull|.*Float too large", line)]
+    found = [f"{before}: {line}" for before, line in zip(["", *said], said, strict=False) if line[:3] != "in "]
+    return "\n".join(found) or ("" if done.returncode == 0 else done.stdout[-2000:])
 
 
 def test_a_table_wider_than_the_text_shrinks_to_it() -> None:

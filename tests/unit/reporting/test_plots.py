@@ -114,78 +114,27 @@ def test_mean_loss_counts_every_client_alike():
 
 
 # -- metrics over the clients -----------------------------------------------------------------
-ROUND = [0, 50, 100]
-DESCRIBED = {
-    "accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
-    "accuracy_worst10": {"name": "worst 10%", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
-}
-COLUMNS = {"metric_curves": ["accuracy_mean"], "metric_scatter": ["accuracy_mean", "accuracy_worst10"]}
-
-
-def metric_spec(plot, folder, **options):
-    columns = COLUMNS[plot]
-    files = {
-        "rounds": {SETTING: str(folder / "rounds.parquet")},
-        "tidy": {SETTING: str(folder / f"{SETTING}.csv")},
-        "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
-    }
-    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}]
-    given = {"settings": [SETTING], "rows": rows, "plot": plot, "columns": columns, "options": options}
-    metrics = {name: DESCRIBED[name] for name in columns}
-    return demo.spec("fedfv_figure2", files, None, metrics, kind="figure", **given)
-
-
-@pytest.fixture
-def accuracies(tmp_path):
-    """Ten clients, the last one without samples, at three rounds with two seeds; the paper's curve and its table."""
-    lines = []
-    for algorithm, hyper, shift in (("fedavg", "", 0.0), ("qffl", "q=5.0", 0.1)):
-        for seed in (0, 1):
-            for at in ROUND:
-                for k in range(10):
-                    value = np.nan if k == 9 else shift + at / 250 + k / 50 + seed / 20
-                    lines.append((SETTING, algorithm, hyper, seed, at, k, 1.0 if k < 9 else np.nan, value, value))
-    columns = [*ARM, "round", "client", "loss_test", "accuracy_test", "recall_test"]
-    frame = pd.DataFrame(lines, columns=columns).assign(samples_test=lambda own: (own["client"] < 9) * 5)
-    frame.to_parquet(tmp_path / "rounds.parquet")
-    curve = "".join(
-        f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{10 + at},1,std,percent,"round={at}; from logs"\n'
-        for at in (100, 0)
-    )
-    (tmp_path / "figure2.csv").write_text(demo.REPORTED + curve)
-    (tmp_path / "table6.csv").write_text(
-        f"{demo.REPORTED}table6,{SETTING},fedavg,,accuracy_mean,40,,,percent,\n"
-        f"table6,{SETTING},fedavg,,accuracy_worst10,20,,,percent,\n"
-        f"table6,{SETTING},qffl,q=5,accuracy_mean,,,,percent,illegible\n"
-    )
-    lines = [
-        (SETTING, a, h, seed, metric, value + seed / 10, "fraction")
-        for a, h, base in (("fedavg", "", 0.3), ("qffl", "q=5.0", 0.4))
-        for seed in (0, 1)
-        for metric, value in (("accuracy_mean", base), ("accuracy_worst10", base - 0.2))
-    ]
-    demo.tidy(tmp_path / f"{SETTING}.csv", lines)
-    return tmp_path
-
-
 @pytest.mark.slow
-def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(accuracies):
-    *_, frame = drawn(metric_spec("metric_curves", accuracies))
-    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
-    assert ours.index.tolist() == ROUND and set(ours["metric"]) == {"accuracy_mean"}
+def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(tmp_path):
+    """Ten clients, the last one without samples, at three rounds with two seeds; the paper's curve."""
+    frame = pd.DataFrame(product((0, 1), (0, 50, 100), range(10)), columns=["seed", "round", "client"])
+    frame = frame.assign(setting=SETTING, algorithm="qffl", hyperparameters="q=5.0", loss_test=1.0)
+    values = 0.1 + frame["round"] / 250 + frame["client"] / 50 + frame["seed"] / 20
+    frame["accuracy_test"] = frame["recall_test"] = values.where(frame["client"] < 9)
+    frame.assign(samples_test=(frame["client"] < 9) * 5).to_parquet(tmp_path / "rounds.parquet")
+    curve = f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{{}},1,std,percent,"round={{}}; from logs"\n'
+    (tmp_path / "figure2.csv").write_text(demo.REPORTED + curve.format(110, 100) + curve.format(10, 0))
+    files = {"rounds": {SETTING: "rounds.parquet"}, "reported": {"figure2": "figure2.csv"}}
+    files = {kind: {key: str(tmp_path / path) for key, path in some.items()} for kind, some in files.items()}
+    metrics = {"accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up"}}
+    given = {"settings": [SETTING], "rows": ROWS[1:2], "plot": "metric_curves", "columns": list(metrics)}
+    *_, frame = drawn(demo.spec("fedfv_figure2", files, None, metrics, kind="figure", **given))
+    ours = frame[frame["kind"] == "ours"].set_index("round")
+    assert ours.index.tolist() == [0, 50, 100] and set(ours["metric"]) == {"accuracy_mean"}
     # Mean over the nine clients that have samples: 0.1 + 0.4 + 4/50, seeds 0.05 apart, in percent.
     assert ours.loc[100, ["mean", "low", "high"]].tolist() == pytest.approx([60.5, 58, 63])
     assert ours.loc[100, "seeds"] == 2
-    paper = frame[frame["kind"] == "paper"]
-    assert paper[["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
-
-
-def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
-    *_, frame = drawn(metric_spec("metric_scatter", accuracies, x="accuracy_worst10", y="accuracy_mean"))
-    ours = frame[frame["kind"] == "ours"].set_index("algorithm")
-    assert ours.loc["fedavg", ["x", "x_std", "y", "y_std", "seeds"]].tolist() == pytest.approx([15, 5, 35, 5, 2])
-    paper = frame[frame["kind"] == "paper"]
-    assert paper[["algorithm", "x", "y"]].to_numpy().tolist() == [["fedavg", 20, 40]]  # q-FFL's mean is illegible
+    assert frame[frame["kind"] == "paper"][["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
 
 
 # -- an illustration --------------------------------------------------------------------------

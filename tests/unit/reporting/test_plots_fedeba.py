@@ -108,17 +108,6 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     assert drawing.axes[0].get_lines()[0].get_xdata().tolist() == [0, 15, 45]
 
 
-def test_a_diverged_seed_interrupts_the_line(tmp_path):
-    rows = [plus(tau=0.1), plus(tau=1.0), plus(tau=10.0)]
-    lines = [(A, row, seed, "accuracy_global", 0.5) for row in rows for seed in (0, 1)]
-    lines[3] = (*lines[3][:-1], math.nan)
-    spec = sweep(tidy_files(tmp_path, lines), [A], ["accuracy_global"], rows, key="tau", log=True)
-    drawing, frame, remarks = drawn(spec)
-    assert frame["mean"].isna().tolist() == [False, True, False]
-    assert remarks[0] == "Diverged, not drawn: FedEBA+ τ = 1.0 (fedeba_a)."
-    assert drawing.axes[0].get_xscale() == "log" and drawing.axes[0].get_xticks().tolist() == [0.1, 1, 10]
-
-
 # -- label shares -----------------------------------------------------------------------------
 def test_label_shares_are_those_of_all_parts_of_a_client(tmp_path):
     """Three clients with one or two of four classes each."""

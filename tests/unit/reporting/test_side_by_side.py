@@ -1,11 +1,8 @@
 """Tables side by side with the published numbers: ours and theirs in each cell, with the verdict's sign, in the layout
 of the table."""
 
-import json
-
 import pytest
 
-from fairfl.jobs.side_by_side import main
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
 from tests.unit.reporting import test_page
@@ -33,12 +30,3 @@ def test_every_verdict_has_a_sign_with_a_meaning() -> None:
     text = " ".join(signs(VERDICTS))
     assert "≠ not checked, other scale, or not checked, stand-in data" in text and "! diverged." in text
     assert "not reported" not in text  # a dash says so
-
-
-def test_the_job_writes_the_files_in_turn(built, tmp_path) -> None:
-    _, results = built
-    files = [results / f"demo/table1.side_by_side.{ending}" for ending in ("md", "tex")]
-    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
-    main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", *map(str, files)])
-    assert files[0].read_text().startswith("**Table 1, side by side with the published numbers: ")
-    assert files[1].read_text().startswith("% To be \\input;")

@@ -92,13 +92,6 @@ def test_the_note_says_what_partitions_had_to_change(spec):
     assert md.count("Partition: 3 of 4 owners take part.") == tex.count("Partition: 3 of 4 owners take part.") == 1
 
 
-def test_units_are_those_of_the_paper(spec):
-    spec["metrics"] = METRICS | {"accuracy_mean": METRICS["accuracy_mean"] | {"unit": "percent", "digits": 1}}
-    csv, md, _ = build(spec)
-    assert "**62.5** (± 12.5)" in md
-    assert ",accuracy_mean,percent,62.5,12.5,2," in csv
-
-
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [
@@ -126,9 +119,6 @@ LAYOUTS = {
     },
     "loss_parity": {"name": "Parity", "meaning": "", "unit": "mse", "direction": "down", "digits": 2},
 }  # fmt: skip
-
-
-NAN = float("nan")
 
 
 def lines_of_tidy(path, setting, numbers, unit="nats"):
