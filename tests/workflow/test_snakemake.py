@@ -1,5 +1,6 @@
 """Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
 
+import asyncio
 import inspect
 import re
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import pytest
 from snakemake import api, io, iocontainers, workflow
 from snakemake.output_index import OutputIndex
 from snakemake.rules import Rule
+from snakemake.scheduling import greedy
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
 
@@ -99,6 +101,16 @@ def test_without_a_limit_on_submissions_no_timer_is_started():
     assert "if self.job_rate_limiter is not None:" in source
     settings = SchedulingSettings()
     settings.max_jobs_per_timespan = None
+
+
+def test_sizes_of_inputs_are_not_asked_for():
+    assert "self.workflow.async_run(self.update_input_sizes(jobs))" in inspect.getsource(JobScheduler.job_selector)
+    scheduler = SimpleNamespace()
+    asyncio.run(snakemake._without_sizes(scheduler, []))
+    job = SimpleNamespace(priority=0, input=[io.AnnotatedString("x")])
+    settings = SimpleNamespace(omit_prioritize_by_temp_and_input=False)
+    reward = greedy.Scheduler.job_reward(SimpleNamespace(settings=settings), job, scheduler._input_sizes)
+    assert reward == (0, 0, 0)
 
 
 def test_slurms_queue_is_watched_through_the_executor():

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 from fairfl.experiments.config import check_given
 from fairfl.experiments.references import left_out
@@ -238,6 +240,7 @@ class Decision:
 
         # Every command (run, dry-run, summary, rule graph) builds the DAG here, after it has read all its options.
         self.workflow._prepare_dag = prepare_dag
+        JobScheduler.update_input_sizes = _without_sizes
 
     def of_target(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to make for a rule that only names what it wants: all of them, or those that run."""
@@ -308,6 +311,13 @@ class Decision:
         except FairflError as error:
             raise WorkflowError(blamed(self.workflow, str(error))) from None
         return jobs
+
+
+async def _without_sizes(scheduler: JobScheduler, jobs: Iterable[Any]) -> None:
+    """No sizes of inputs, which jobs of one priority are ranked by: to ask for those of all ready jobs before each
+    start takes more than all else that a start costs Snakemake.
+    """
+    scheduler._input_sizes = defaultdict(int)
 
 
 def asked(workflow: "Workflow", rerun: "Rerun") -> dict[str, Job]:

@@ -5,7 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 import yaml
+from matplotlib.backends import _backend_pdf_ps
 from matplotlib.colors import to_rgb
+from matplotlib.font_manager import findfont
+from matplotlib.ft2font import FT2Font
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import style
@@ -72,3 +75,9 @@ def test_algorithms_stay_apart_from_the_clients_beside_them() -> None:
     for name in ("fedeba", "qffl", "afl", "eagle"):
         for client in range(2):
             assert distance(style.algorithm_looks()[name][0], style.client_color(client, 2)) >= APART, (name, client)
+
+
+def test_fonts_in_a_pdf_have_their_letters_and_no_tables_to_set_text_by() -> None:
+    path = findfont(style.FONT)
+    with _backend_pdf_ps.get_glyphs_subset(path, {FT2Font(path).get_char_index(ord("a"))}) as found:
+        assert {"glyf", "hmtx"} <= {*found.font.keys()} and not {"GDEF", "GPOS", "GSUB"} & {*found.font.keys()}
