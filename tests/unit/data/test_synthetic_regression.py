@@ -26,31 +26,18 @@ def vectors(seed=0, **options):
 
 
 def test_form():
-    data = drawn()
-    tensors = data.tensors
-    assert {name: (tensor.dtype.name, tensor.shape) for name, tensor in tensors.items()} == {
-        "inputs": ("float32", (11_000, 10)),
-        "labels": ("float32", (11_000,)),
-        "groups": ("int64", (11_000,)),
-        "client": ("int64", (11_000,)),
-        "official_test": ("uint8", (11_000,)),
-    }
-    assert np.bincount(tensors["client"]).tolist() == [1100] * 10
-    assert tensors["official_test"].reshape(10, 1100).tolist() == [[0] * 100 + [1] * 1000] * 10
-    assert data.metadata["classes"] == "0"
-    assert json.loads(data.metadata["clusters"]) == [0] * 9 + [1]
+    """Clients one after the other, of each the training part first; an outlier may have fewer samples to train on."""
+    data, fewer = drawn(), drawn(outlier_train=20)
+    types = {"inputs": "float32", "labels": "float32", "groups": "int64", "client": "int64", "official_test": "uint8"}
+    assert {name: tensor.dtype.name for name, tensor in data.tensors.items()} == types
+    assert data.tensors["inputs"].shape == (11_000, 10)
+    for made, last in ((data, 100), (fewer, 20)):
+        assert made.tensors["client"].tolist() == [k for k in range(9) for _ in range(1100)] + [9] * (last + 1000)
+        assert made.tensors["official_test"].tolist() == ([0] * 100 + [1] * 1000) * 9 + [0] * last + [1] * 1000
+    np.testing.assert_array_equal(of(fewer, 8)[0], of(data, 8)[0])
+    assert data.metadata["classes"] == "0" and json.loads(data.metadata["clusters"]) == [0] * 9 + [1]
     assert float(data.metadata["bayes_loss"]) == pytest.approx(0.01)
     assert data.metadata["source"] == "drawn as in FOCUS, section 5.2 (synthetic data), seed 0"
-
-
-def test_an_outlier_may_have_fewer_samples_to_train_on():
-    fewer, alike = drawn(outlier_train=20), drawn()
-    test = fewer.tensors["official_test"] == 1
-    assert np.bincount(fewer.tensors["client"]).tolist() == [1100] * 9 + [1020]
-    assert np.bincount(fewer.tensors["client"][test]).tolist() == [1000] * 10
-    assert not test[-1020:-1000].any()
-    for client in range(9):
-        np.testing.assert_array_equal(of(fewer, client)[0], of(alike, client)[0])
 
 
 @settings(max_examples=20, deadline=None)

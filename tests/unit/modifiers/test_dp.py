@@ -17,8 +17,8 @@ from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import generator
 from fairfl.simulation.simulation import Simulation
-from tests.unit.algorithms.toy import SAMPLES, close
-from tests.unit.modifiers.updates import D, reports, tensor
+from tests.unit.algorithms.toy import SAMPLES, close, vector
+from tests.unit.modifiers.updates import D, reports
 from tests.unit.simulation.federations import image_clients, spec_of
 
 
@@ -26,18 +26,18 @@ def config(sigma=0.0, **given):
     return dp.Config(sigma=sigma, **given)
 
 
-def private(vector, samples=50, seed=0, **given):
+def private(gradient, samples=50, seed=0, **given):
     """What becomes of a gradient, given in pieces."""
     mechanism = dp.DP(config(**given)).resolve((), None).privacy()
-    return mechanism.private(vector, samples, torch.Generator().manual_seed(seed))
+    return mechanism.private(gradient, samples, torch.Generator().manual_seed(seed))
 
 
 # -- clipping and noise ---------------------------------------------------------------------------
 def test_example():
-    close(private([tensor(3.0, 4.0)])[0], (0.6, 0.8))
+    close(private([vector(3.0, 4.0)])[0], (0.6, 0.8))
     close(dp.deviation(50, config(2.0)), 0.04)
     normals = torch.randn(2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    close(private([tensor(3.0, 4.0)], seed=3, sigma=2.0)[0], tensor(0.6, 0.8) + 0.04 * normals, 1e-12)
+    close(private([vector(3.0, 4.0)], seed=3, sigma=2.0)[0], vector(0.6, 0.8) + 0.04 * normals, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_update_of_a_local_epoch_is_clipped_and_noised_as_the_gradient_it_st
     resolved = dp.DP(config(2.0, target="auxiliary")).resolve(("gradient_local_epoch",), None)
     given = {"steps": torch.tensor([2, 4, 5]), "generator": partial(generator, 7)}
     told = reports([0, 1, 2], 10 * D, **given)
-    stands_for = 10 * D / (0.1 * tensor(2.0, 4.0, 5.0))[:, None]
+    stands_for = 10 * D / (0.1 * vector(2.0, 4.0, 5.0))[:, None]
     heard = resolved.modify_reports({}, told)
     close(heard.gradient, dp.noisy(stands_for, told, resolved.config), 1e-12)
     assert heard.delta is told.delta

@@ -8,8 +8,8 @@ import torch
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import fedvarp
 from fairfl.modifiers.server_momentum import Config, ServerMomentum
-from tests.unit.algorithms.toy import SAMPLES, X, close
-from tests.unit.modifiers.updates import D, federation, reports, summed, tensor
+from tests.unit.algorithms.toy import SAMPLES, X, close, vector
+from tests.unit.modifiers.updates import D, federation, reports, summed
 
 # -- FedVARP: hand-computed rounds, limiting cases, what becomes of decaying rates.
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
@@ -28,7 +28,7 @@ def rounds(told, weights=None, samples=SAMPLES, **given):
 
 @BOTH
 def test_example(corrected):
-    told = [([0, 1], D[:2], 0.1), ([1, 2], tensor([0.1, 0.1], [0.4, -0.2]), 0.1)]
+    told = [([0, 1], D[:2], 0.1), ([1, 2], vector([0.1, 0.1], [0.4, -0.2]), 0.1)]
     (v1, v2), memory = rounds(told, weighting="uniform", corrected=corrected)
     close(v1, (0.05, 0.15))
     close(X - v1, (0.95, -2.15))
@@ -56,7 +56,7 @@ def test_the_algorithm_sees_corrected_updates_only_if_asked():
     for corrected in ("sum", "updates"):
         config = fedvarp.Config(weighting="uniform", corrected=corrected)
         state = fedvarp.FedVARP(config).init_state(federation())
-        _, state = summed(fedvarp.FedVARP(config), state, reports([0, 1], D[:2]), tensor(0.5, 0.5))
+        _, state = summed(fedvarp.FedVARP(config), state, reports([0, 1], D[:2]), vector(0.5, 0.5))
         seen[corrected] = fedvarp.FedVARP(config).modify_reports(state, reports([1, 2], D[1:])).delta
     close(seen["sum"], D[1:], 0)
     close(seen["updates"], D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3, 1e-12)
@@ -70,7 +70,7 @@ def test_the_algorithm_sees_corrected_updates_only_if_asked():
 def test_example_of_momentum(form, first, second):
     modifier, x = ServerMomentum(Config(form=form, beta=0.9)), X
     state = modifier.init_state(federation())
-    for G, expected in ((tensor(0.1, 0.1), first), (tensor(0.2, 0.0), second)):
+    for G, expected in ((vector(0.1, 0.1), first), (vector(0.2, 0.0), second)):
         v, state = modifier.modify_sum(state, G, Aggregate(), None)
         assert state.keys() == {"velocity"} and torch.equal(state["velocity"], v)
         x = x - v
@@ -78,5 +78,5 @@ def test_example_of_momentum(form, first, second):
 
 
 def test_running_statistics_have_none():
-    federated = replace(federation(x=torch.cat([X, tensor(7, 7)])), parameters=2)
+    federated = replace(federation(x=torch.cat([X, vector(7, 7)])), parameters=2)
     assert ServerMomentum(Config()).init_state(federated)["velocity"].shape == (2,)

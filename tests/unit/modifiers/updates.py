@@ -8,10 +8,6 @@ from tests.unit.algorithms.toy import ETA, SAMPLES, G, X
 D = ETA * G
 
 
-def tensor(*values):
-    return torch.tensor(values, dtype=torch.float64)
-
-
 def federation(samples=SAMPLES, x=X) -> Federation:
     return Federation(samples, x, parameters=x.shape[-1])
 

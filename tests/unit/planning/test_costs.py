@@ -18,35 +18,20 @@ def workload(root, load):
     return load(device="cpu", mirrors=[], papers=ours(root)[:-1])
 
 
-class Entries:
-    """A record of some jobs."""
-
-    def __init__(self, **seconds):
-        self.seconds = {name.replace("__", "/"): value for name, value in seconds.items()}
-
-    def entry(self, job):
-        if job.name not in self.seconds:
-            return None
-        how = {"device": "cpu", "threads": 2, "peak_memory_mib": 700.0}
-        origin = SimpleNamespace(processor=cpu_name(), seconds=self.seconds[job.name])
-        return SimpleNamespace(origin=origin, results={"summary.json": how})
-
-
-def made(workload, measured=None, entries=None, estimate=lambda kind: (1.0, 0.1)):
+def made(workload, measured=None, seconds=None, processor=None, estimate=lambda kind: (1.0, 0.1)):
+    """Costs where RUN has been recorded, if it took so many `seconds`."""
+    origin = SimpleNamespace(processor=processor or cpu_name(), seconds=seconds)
+    how = {"device": "cpu", "threads": 2, "peak_memory_mib": 700.0}
+    entry = seconds and SimpleNamespace(origin=origin, results={"summary.json": how})
     rerun = SimpleNamespace(
         graph=SimpleNamespace(workload=workload),
-        recorded=entries or Entries(),
+        recorded=SimpleNamespace(entry=lambda job: entry),
         verdict=lambda name: SimpleNamespace(reason="never finished"),
     )
-    jobs = [job(name) for name in (entries.seconds if entries else ())]
-    found = Costs(rerun, jobs)
+    found = Costs(rerun, [RUN])
     found.measured.update(measured or {})
     found.estimate = estimate
     return found
-
-
-def job(name):
-    return SimpleNamespace(name=name, rule=name.partition("/")[0], outputs=(), record="")
 
 
 def train(setting, algorithm, variant="default"):
@@ -58,7 +43,7 @@ def hours(*values):
 
 
 FASHION, NOISY, CNN = "fedeba_fashion_mnist_mlp", "fedeba_fashion_mnist_mlp_noisy", "fedeba_cifar10_cnn"
-RUN = job(f"train/{FASHION}/fedavg/default/seed3")
+RUN = SimpleNamespace(name=f"train/{FASHION}/fedavg/default/seed3", rule="train", outputs=(), record="")
 
 
 def test_a_measured_variant_takes_what_its_fastest_seed_took_whatever_the_estimate(workload):
@@ -66,25 +51,12 @@ def test_a_measured_variant_takes_what_its_fastest_seed_took_whatever_the_estima
     assert found.hours(RUN) == 2 and found.known(train(FASHION, "fedavg")) == "measured"
 
 
-def test_recorded_seconds_are_taken_with_their_threads_and_memory(workload):
-    entries = Entries(**{f"train__{FASHION}__fedavg__default__seed0": 1800.0})
-    found = made(workload, entries=entries)
+def test_recorded_seconds_are_taken_with_their_threads_and_memory(workload, monkeypatch):
+    found = made(workload, seconds=1800.0)
     assert found.hours(RUN) == pytest.approx(1.0)  # half an hour of two threads
     assert found.of(RUN).memory_mib == 700
-
-
-def test_hours_of_another_processor_are_scaled_by_their_speeds(workload, monkeypatch):
     monkeypatch.setattr(costs, "reference", lambda: {"processors": {"other": 50.0, cpu_name(): 200.0}})
-    entries = Entries(**{f"train__{FASHION}__fedavg__default__seed0": 3600.0})
-    entry = entries.entry
-
-    def elsewhere(job):
-        if found := entry(job):
-            found.origin.processor = "other"
-        return found
-
-    entries.entry = elsewhere
-    assert made(workload, entries=entries).hours(RUN) == pytest.approx(2 * 50 / 200)
+    assert made(workload, seconds=3600.0, processor="other").hours(RUN) == pytest.approx(2 * 50 / 200)
 
 
 def test_an_estimate_alone_says_so_and_nothing_known_counts_nothing(workload):
