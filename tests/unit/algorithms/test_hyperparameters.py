@@ -42,22 +42,17 @@ REFUSED = [
     ("scaffold", {"eta_g": 0.0}),
     ("vred", {"beta": -0.1}),
 ]
-# What is measured with these values; the others that the class names are not.
+# What is measured with these values; the others that the class names are not. Defaults: test_plain_engine.py.
 MEASURED = [
-    ("fedeba", {}, {"loss_after"}),
     ("fedeba", {"weight_loss": "before"}, {"loss_received"}),
-    ("fedeba_plus", {}, {"loss_received", "loss_after", "gradient_batch"}),
     ("fedeba_plus", {"gradient": "full"}, {"loss_received", "loss_after", "gradient_full"}),
     ("fedeba_plus", {"gradient": "local_epoch", "weight_loss": "before"}, {"loss_received", "gradient_local_epoch"}),
     ("fedeba_plus", {"aggregation": "uniform"}, {"loss_received", "gradient_batch"}),
     ("fedeba_plus", {"alpha": 0.0}, {"loss_after"}),
     ("fedeba_plus", {"alpha": 0.0, "aggregation": "uniform"}, set()),
-    ("fedfa", {}, {"accuracy_after"}),
     ("fedfa", {"acc_of": "global"}, {"accuracy_received"}),
     ("fedfa", {"weighting": "uniform"}, set()),
-    ("fedfv", {"order": "loss"}, {"loss_received"}),
     ("fedfv", {"order": "random"}, set()),
-    ("prac_fedeba_plus", {}, {"loss_received", "loss_after"}),
     ("prac_fedeba_plus", {"angle_from": "previous"}, {"loss_after"}),
     ("prac_fedeba_plus", {"alpha": 0.0}, {"loss_after"}),
     ("qffl", {"loss": "after"}, {"loss_after"}),

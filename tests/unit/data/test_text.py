@@ -24,20 +24,12 @@ def test_a_short_sentence_by_hand():
 # -- python_text
 
 
-@pytest.fixture(scope="module")
-def text():
-    return python_text.prepare(None, python_text.Config(), 0)
-
-
-def test_python_text_form(text):
-    tensors = text.tensors
-    sizes = np.bincount(tensors["client"])
+def test_python_text_form():
+    text = python_text.prepare(None, python_text.Config(), 0)
+    sizes = np.bincount(text.tensors["client"])
     assert len(sizes) == 10 and sizes.min() >= 150 and sizes.max() == 200
-    assert tensors["inputs"].shape == tensors["labels"].shape == (sizes.sum(), 10)
-    assert (np.diff(tensors["client"]) >= 0).all()
-    assert text.metadata["classes"] == "504"
-    assert text.metadata["source"].startswith("stand-in for texts of many writers")
-    assert f"Python {platform.python_version()}," in text.metadata["source"]
+    assert text.tensors["inputs"].shape == text.tensors["labels"].shape == (sizes.sum(), 10)
+    assert text.metadata["classes"] == "504" and f"Python {platform.python_version()}," in text.metadata["source"]
 
 
 LIBRARY = '''"""A first line without an end

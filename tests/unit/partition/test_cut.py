@@ -28,12 +28,6 @@ def test_cut_keeps_groups_together(order, images, seed):
     assert set(parts) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("order", ["shuffled", "stored", "stored_by_class"])
-def test_cut_without_a_test_part(order):
-    parts = parts_of(unlabelled(10), train=0.5, validation=0.5, test=0.0, order=order)
-    assert list(np.bincount(parts, minlength=3)) == [5, 5, 0]
-
-
 @pytest.mark.parametrize(("samples", "sizes"), [(10, (6, 4)), (11, (7, 4)), (2, (2, 0)), (1, (1, 0))])
 def test_one_more_than_half_rounded_up(samples, sizes):
     half = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_one_more"}

@@ -45,16 +45,13 @@ def test_a_padded_net_trains_exactly_as_the_narrow_one(backend, momentum, change
 
 
 def test_first_nets():
-    like = torch.zeros(sum(a * b + b for a, b in ((50, 60), (60, 20))), dtype=torch.float32)
-    nets = wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 1)
-    assert nets.dtype == torch.float32
-    (w, b), (v, _) = wide_mlp.compact(nets, [50, 60, 20], [50, 40, 20])
+    """Weights of a standard deviation of 0.1, biases of 0.1; every client has its own."""
+    wide, narrow = [50, 60, 20], [50, 40, 20]
+    nets = wide_mlp.drawn(2, wide, narrow, torch.zeros(50 * 60 + 60 + 60 * 20 + 20), 1)
+    (w, b), (v, _) = wide_mlp.compact(nets, wide, narrow)
     assert abs(w.std() - 0.1) < 0.005 and abs(w.mean()) < 0.005 and abs(v.std() - 0.1) < 0.01
     close(b, torch.full_like(b, 0.1), 1e-7)
-    assert not torch.equal(nets[0], nets[1]), "every client has its own"
-    assert int((nets[0] != 0).sum()) == 50 * 40 + 40 + 40 * 20 + 20
-    assert torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 1))
-    assert not torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 2))
+    assert not torch.equal(nets[0], nets[1]) and int((nets[0] != 0).sum()) == 50 * 40 + 40 + 40 * 20 + 20
 
 
 def test_a_net_is_flattened_and_its_own_units_extracted():
