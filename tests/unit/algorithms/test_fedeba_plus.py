@@ -80,8 +80,7 @@ def test_the_gradient_of_prac_is_a_mean_along_paths_of_any_length():
 
 
 @pytest.mark.parametrize(
-    ("theta", "angle_from", "aligns"),
-    [(33.0, "received", False), (33.0, "previous", True), (39.0, "previous", False)],
+    ("theta", "angle_from", "aligns"), [(33.0, "received", False), (33.0, "previous", True), (39.0, "previous", False)]
 )
 def test_the_angle_of_prac_may_be_that_of_the_last_round(theta, angle_from, aligns):
     """Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x."""

@@ -11,10 +11,7 @@ from tests.unit.algorithms.toy import F, X, close, received, reports, start, vec
 
 @pytest.mark.parametrize(
     ("huber", "slopes", "x"),
-    [
-        (False, [0.666667, 1.0, 0.5], [0.966667, -2.125000]),
-        (True, [0.666667, 1.0, 5.0], [0.516667, -1.900000]),
-    ],
+    [(False, [0.666667, 1.0, 0.5], [0.966667, -2.125000]), (True, [0.666667, 1.0, 5.0], [0.516667, -1.900000])],
 )
 def test_example(huber, slopes, x):
     """One full-batch step on the toy: clients descend phi, so their updates are scaled by its slope."""

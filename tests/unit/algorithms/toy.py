@@ -20,26 +20,12 @@ ETA = 0.1
 
 def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Reports:
     ids = torch.tensor(ids)
-    delta = ETA * gradients[ids]
-    if scale is not None:
-        delta = delta * scale[:, None]
-    return Reports(
-        clients=ids,
-        samples=SAMPLES[ids],
-        learning_rate=ETA,
-        x=X,
-        loss_received=losses[ids],
-        loss_after=losses[ids],
-        accuracy_received=torch.exp(-losses[ids]),
-        accuracy_after=torch.exp(-losses[ids]),
-        val_received=losses[ids],
-        val_best=torch.zeros(len(ids), dtype=torch.float64) if best is None else best[ids],
-        delta=delta,
-        gradient=gradients[ids],
-        correct_received=correct(ids, losses),
-        correct_after=correct(ids, losses),
-        steps=torch.ones_like(SAMPLES[ids]),
-    )
+    F, delta = losses[ids], ETA * gradients[ids] * (1 if scale is None else scale[:, None])
+    twice = {"loss": F, "accuracy": torch.exp(-F), "correct": correct(ids, losses)}
+    measured = {f"{name}_{when}": value for name, value in twice.items() for when in ("received", "after")}
+    best = torch.zeros_like(F) if best is None else best[ids]
+    more = {"gradient": gradients[ids], "steps": torch.ones_like(F), "val_received": F, "val_best": best}
+    return told(delta, ids.tolist(), SAMPLES[ids], x=X, **measured, **more)
 
 
 def told(delta, ids=None, samples=None, **more) -> Reports:

@@ -10,23 +10,21 @@ from fairfl.data import dirty_mnist, emnist, fashion_mnist
 from fairfl.runtime.errors import SourceError
 
 
-@pytest.mark.parametrize(
-    ("split", "lowest", "classes"),
-    [("balanced", 0, 47), ("letters", 1, 26)],
-)
+def members(small, split, lowest, **images):
+    """Files of EMNIST's archive, whose images [n, 28, 28] are stored on their sides; labels count from the lowest."""
+    arrays = {f"{part}-images-idx3": own.transpose(0, 2, 1) for part, own in images.items()}
+    arrays |= {f"{part}-labels-idx1": lowest + np.arange(len(own)) for part, own in images.items()}
+    return [(f"gzip/emnist-{split}-{key}-ubyte.gz", small.gz(small.idx(array))) for key, array in arrays.items()]
+
+
+@pytest.mark.parametrize(("split", "lowest", "classes"), [("balanced", 0, 47), ("letters", 1, 26)])
 def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
-    counts = {"train": classes, "test": 5}
-    images = {part: small.images(count) for part, count in counts.items()}
-    members = [("../../evil.txt", b"x")]
-    for part, count in counts.items():
-        arrays = {"images-idx3": images[part].transpose(0, 2, 1), "labels-idx1": lowest + np.arange(count)}
-        for kind, array in arrays.items():
-            members.append((f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz", small.gz(small.idx(array))))
-    small.zip(tmp_path / "emnist" / "gzip.zip", members)
+    train, test = small.images(classes), small.images(5)
+    files = members(small, split, lowest, train=train, test=test)
+    small.zip(tmp_path / "emnist" / "gzip.zip", [("../../evil.txt", b"x"), *files])
     before = sorted(tmp_path.rglob("*"))
     data = emnist.prepare(tmp_path, emnist.Config(split=split), 0)
-    np.testing.assert_array_equal(data.tensors["inputs"][:classes, 0], images["train"])
-    np.testing.assert_array_equal(data.tensors["inputs"][classes:, 0], images["test"])
+    np.testing.assert_array_equal(data.tensors["inputs"][:, 0], np.concatenate([train, test]))
     assert data.tensors["labels"].tolist() == [*range(classes), *range(5)]
     assert data.metadata["classes"] == str(classes)
     assert sorted(tmp_path.rglob("*")) == before  # nothing unpacked
@@ -35,9 +33,7 @@ def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
 def test_emnist_test_part(small, tmp_path, any_checksum):
     """Read where nobody has the archive, for split byclass alone, and said."""
     images = small.images(5)
-    arrays = {"images-idx3": images.transpose(0, 2, 1), "labels-idx1": np.arange(57, 62)}
-    members = [(f"gzip/emnist-byclass-test-{k}-ubyte.gz", small.gz(small.idx(a))) for k, a in arrays.items()]
-    small.zip(tmp_path / "emnist" / "emnist_byclass_test.zip", members)
+    small.zip(tmp_path / "emnist" / "emnist_byclass_test.zip", members(small, "byclass", 57, test=images))
     data = emnist.prepare(tmp_path, emnist.Config(), 0)
     np.testing.assert_array_equal(data.tensors["inputs"][:, 0], images)
     assert data.tensors["labels"].tolist() == [57, 58, 59, 60, 61]

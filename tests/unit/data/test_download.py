@@ -111,11 +111,7 @@ BAD = {
     "checksum": (OTHER, {}, "checksum mismatch: sha256 .* expected 000000000000 or"),
     "truncated": (GOOD[:-9], {}, "truncated gzip file; checksum mismatch"),
     "md5": (OTHER, {"sha256": (), "md5": "1" * 32}, "mismatch: md5"),
-    "truncated, no checksum": (
-        GOOD[:-9],
-        {"sha256": ()},
-        "truncated gzip file",
-    ),
+    "truncated, no checksum": (GOOD[:-9], {"sha256": ()}, "truncated gzip file"),
     "corrupted, no checksum": (
         GOOD[:40] + b"\xff\x00\xff" + GOOD[43:],
         {"sha256": ()},

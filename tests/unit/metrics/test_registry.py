@@ -5,26 +5,14 @@ import pandas as pd
 import pytest
 
 from fairfl.metrics import fairness
-from fairfl.metrics.registry import (
-    Vectors,
-    classified,
-    evaluate,
-    evaluate_against,
-    evaluate_along,
-    measured,
-)
+from fairfl.metrics.registry import Vectors, classified, evaluate, evaluate_against, evaluate_along, measured
 from fairfl.metrics.statistics import STATISTICS, lambda_bound
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 
 
 def vectors(**given):
-    plain = {
-        "loss": LOSS,
-        "accuracy": [0.5, 0.75, 1.0],
-        "recall": [0.4, 0.6, 0.8],
-        "gap": fairness.gaps(LOSS, BEST),
-    }
+    plain = {"loss": LOSS, "accuracy": [0.5, 0.75, 1.0], "recall": [0.4, 0.6, 0.8], "gap": fairness.gaps(LOSS, BEST)}
     series = {
         name: value if isinstance(value, pd.Series) else pd.Series(value) for name, value in (plain | given).items()
     }

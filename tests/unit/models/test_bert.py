@@ -8,21 +8,10 @@ from torch import nn
 from fairfl import models
 from fairfl.data import pretrained
 from fairfl.runtime.errors import FairflError
+from tests.unit.models.test_models_in_engine import BERT
 
 pytest.importorskip("transformers")
 
-SMALL = {
-    "name": "bert",
-    "pretrained": None,
-    "hidden": 8,
-    "layers": 2,
-    "heads": 2,
-    "intermediate": 12,
-    "vocabulary": 9,
-    "positions": 6,
-    "init_std": 0.5,
-    "dropout": 0.0,
-}
 PIECES = ["[PAD]", "[UNK]", "[SEP]", "[CLS]", "a", "b", "c", "d", "e"]
 TOKENS = torch.tensor([[3, 4, 5, 2, 0, 0], [3, 6, 2, 0, 0, 0], [3, 4, 5, 6, 7, 2], [3, 8, 8, 2, 0, 0]])
 LABELS = torch.tensor([0, 1, 1, 0])
@@ -37,7 +26,7 @@ def alone(tmp_path, monkeypatch):
 
 def build(outputs=2, seed=0, **changes):
     torch.manual_seed(seed)
-    return models.build({**SMALL, **changes}, (6,), outputs).eval()
+    return models.build(BERT | changes, (6,), outputs).eval()
 
 
 def put(folder, seed=1, pieces=PIECES):

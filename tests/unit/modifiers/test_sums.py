@@ -64,8 +64,7 @@ def test_the_algorithm_sees_corrected_updates_only_if_asked():
 
 # -- Server momentum: hand-computed steps; running statistics have none.
 @pytest.mark.parametrize(
-    ("form", "first", "second"),
-    [("heavy", (0.9, -2.1), (0.61, -2.19)), ("ema", (0.99, -2.01), (0.961, -2.019))],
+    ("form", "first", "second"), [("heavy", (0.9, -2.1), (0.61, -2.19)), ("ema", (0.99, -2.01), (0.961, -2.019))]
 )
 def test_example_of_momentum(form, first, second):
     modifier, x = ServerMomentum(Config(form=form, beta=0.9)), X

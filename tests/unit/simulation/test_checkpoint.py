@@ -1,5 +1,7 @@
 """Checkpoints: what they cost, and files that are not what they should be."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -14,28 +16,14 @@ def path(tmp_path):
     return tmp_path / "checkpoint.pt"
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Time that passes when the test says so."""
-
-    class Clock:
-        now = 1000.0
-
-        def monotonic(self):
-            return self.now
-
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
-
-
 def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-def test_what_saves_cost_is_a_small_share_of_the_time(path, clock, monkeypatch):
+def test_what_saves_cost_is_a_small_share_of_the_time(path, monkeypatch):
     """A round takes 0.5 s; to collect the state 1 s, to write it 3 s."""
-    save = torch.save
+    save, clock = torch.save, SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(torch, "save", lambda *arguments: (save(*arguments), setattr(clock, "now", clock.now + 3)))
     checkpoint, saved = Checkpoint(path, "id", 60), []
     while clock.now < 1000 + 600:

@@ -44,11 +44,7 @@ def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_par
     clients = load_clients(*features, CPU)
     assert (clients.count, clients.classes, clients.shape) == (3, 5, (2,))
     owned = {name: [rows_of(clients.parts[name], k) for k in range(3)] for name in PARTS}
-    assert owned == {
-        "train": [[0, 2], [7, 1], [8]],
-        "validation": [[3], [], [4]],
-        "test": [[6], [], [9]],
-    }
+    assert owned == {"train": [[0, 2], [7, 1], [8]], "validation": [[3], [], [4]], "test": [[6], [], [9]]}
     assert clients.parts["train"].inputs[:, 0].tolist() == [0, 2, 7, 1, 8]
     assert clients.parts["train"].offsets == [0, 2, 4, 5]
 

@@ -8,12 +8,7 @@ import pytest
 import torch
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import (
-    Aggregate,
-    Algorithm,
-    Reports,
-    State,
-)
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.experiments.base import Strict
 from tests.unit.simulation import federations
 
