@@ -18,15 +18,15 @@ from tests.unit.algorithms.perceptrons import (
 from tests.unit.algorithms.toy import close
 
 
-def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):
+def deployed(nets, labels, hyperparameters=None):
     """(layers of the global net without its padding, the wide model)."""
     algorithm = pfnm.PFNM(pfnm.Config(**hyperparameters or {}))
     hidden = [len(b) for _, b in nets[0][:-1]]
     given = federation(algorithm, hidden, labels, nets[0][0][0].shape[1])
     state = algorithm.init_state(given)
     state["nets"] = flat(nets, state)
-    model = algorithm.evaluation_models(state, given.x.to(dtype)).models
-    assert model.shape == (1, len(given.x)) and model.dtype == dtype
+    model = algorithm.evaluation_models(state, given.x).models
+    assert model.shape == (1, len(given.x))
     return unpadded(model[0], state["wide"].tolist()), model[0]
 
 

@@ -50,16 +50,14 @@ def two_files():
     return ("./all_data_0.json", leaf_file(dict(writers[:1]))), ("./all_data_1.json", leaf_file(dict(writers[1:])))
 
 
-def pack(folder, statements=(), **changes):
+def pack(folder):
     """The database; the last character of each writer is in the test part. Digits are stored once more, as upstream."""
     users = {}
     for writer, labels in WRITERS.items():
-        own = [
-            tff_files.example(**{"label": label, "pixels": paper(writer, number).astype(np.float32), **changes})
-            for number, label in enumerate(labels)
-        ]
+        drawn = [paper(writer, number).astype(np.float32) for number in range(len(labels))]
+        own = [tff_files.example(label=label, pixels=pixels) for label, pixels in zip(labels, drawn, strict=True)]
         users |= {(writer, "all_train"): own[:-1], (writer, "all_test"): own[-1:], (writer, "digits_only_train"): own}
-    tff_files.pack(folder / "femnist" / DATABASE, users, statements)
+    tff_files.pack(folder / "femnist" / DATABASE, users)
     return folder
 
 

@@ -27,12 +27,12 @@ def put(folder, files=pretrained.FILES):
     return folder
 
 
-def put_in_cache(hub, name, commit="abc"):
+def put_in_cache(hub, name):
     entry = hub / f"models--{name}"
     (entry / "refs").mkdir(parents=True)
-    (entry / "refs" / "main").write_text(f"{commit}\n")
+    (entry / "refs" / "main").write_text("abc\n")
     put(entry / "snapshots" / "old")
-    return put(entry / "snapshots" / commit)
+    return put(entry / "snapshots" / "abc")
 
 
 def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):

@@ -90,29 +90,20 @@ USERS = {
 }
 
 
-def sentence(tokens, name="tokens"):
-    """An example with a score, a title longer than 127 bytes and the tokens."""
-    return tff_files.example(score=150, title="t" * 200, **{name: tokens})
-
-
-def pack(folder, users=USERS, message=sentence, statements=()):
-    """Write the database as upstream does, packed."""
-    examples = {place: [message(text) for text in texts] for place, texts in users.items()}
-    tff_files.pack(folder / "stackoverflow" / "stackoverflow.sqlite.lzma", examples, statements)
-
-
 OPTIONS = {"users": 100, "min_samples": 2, "max_samples": 9, "vocabulary": 5, "length": 4}
 
 
 @pytest.fixture
 def raw(tmp_path, small, any_checksum):
     counts = "".join(f"{word} {10 - i}\n" for i, word in enumerate(WORDS)).encode()
-    small.tar(
-        tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2",
-        [("stackoverflow.word_count", counts + b"rare 1\n")],
-        "w:bz2",
-    )
-    pack(tmp_path)
+    packed = tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2"
+    small.tar(packed, [("stackoverflow.word_count", counts + b"rare 1\n")], "w:bz2")
+    # A title longer than 127 bytes.
+    users = {
+        place: [tff_files.example(score=150, title="t" * 200, tokens=text) for text in texts]
+        for place, texts in USERS.items()
+    }
+    tff_files.pack(tmp_path / "stackoverflow" / "stackoverflow.sqlite.lzma", users)
     return tmp_path
 
 

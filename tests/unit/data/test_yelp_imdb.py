@@ -22,23 +22,23 @@ SIZES = {"train": [4, 3], "test": [2, 2]}
 OPTIONS = {"tokenizer": "words", "vocabulary": 40, "max_tokens": 8}
 
 
-def put_yelp(small, folder, rows=YELP):
-    texts = {f"{part}.csv": "\n".join(lines).encode("utf-8", "surrogateescape") for part, lines in rows.items()}
+def put_yelp(small, folder):
+    texts = {f"{part}.csv": "\n".join(lines).encode() for part, lines in YELP.items()}
     members = [(f"yelp_review_polarity_csv/{name}", text) for name, text in [("readme.txt", b"x"), *texts.items()]]
     small.tar(folder / "yelp" / "yelp_review_polarity_csv.tgz", members)
 
 
-def put_tables(folder, rows=IMDB, head="label\ttext\n"):
+def put_tables(folder):
     (folder / "imdb").mkdir(parents=True, exist_ok=True)
-    for part, own in rows.items():
-        text = head + "".join(f"{label}\t{text.replace('<br />', ' ')}\n" for text, label in own)
+    for part, own in IMDB.items():
+        text = "label\ttext\n" + "".join(f"{label}\t{text.replace('<br />', ' ')}\n" for text, label in own)
         (folder / "imdb" / f"{part}.tsv.gz").write_bytes(gzip.compress(text.encode()))
 
 
-def put_archive(small, folder, rows=IMDB):
+def put_archive(small, folder):
     members = [
         (f"aclImdb/{part}/{('neg', 'pos')[label]}/{number}_{1 + 9 * label}.txt", text.encode())
-        for part, own in rows.items()
+        for part, own in IMDB.items()
         for number, (text, label) in reversed(list(enumerate(own)))
     ]
     other = [("aclImdb/train/unsup/0_0.txt", b"No label."), ("aclImdb/train/pos/a.txt", b"x"), ("aclImdb/README", b"x")]

@@ -102,8 +102,8 @@ def test_impossible_configurations_are_refused(name, options):
 # -- linear_regression
 
 
-def linear(outputs=1, shape=(10,), **options):
-    return models.build({"name": "linear_regression", **options}, shape, outputs)
+def linear(shape=(10,), **options):
+    return models.build({"name": "linear_regression", **options}, shape, 1)
 
 
 @pytest.mark.parametrize("start", [0.0, -1.5, 3])
@@ -136,9 +136,9 @@ def test_small_images_are_halved_twice_less(small_input, edge):
 LSTM = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
 
 
-def small(words=7, choice=LSTM):
+def small(choice):
     torch.manual_seed(0)
-    return models.build(choice, (5,), words).double()
+    return models.build(choice, (5,), 7).double()
 
 
 STACKED = {"name": "lstm", "embedding": 3, "hidden": 4, "layers": 2, "projection": None}
@@ -156,7 +156,7 @@ def test_number_of_parameters_of_next_word_models():
 
 @pytest.mark.parametrize("choice", [LSTM, STACKED])
 def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice):
-    model, tokens = small(choice=choice), torch.randint(7, (6, 5))
+    model, tokens = small(choice), torch.randint(7, (6, 5))
     changed = tokens.clone()
     changed[2, 3] = (tokens[2, 3] + 1) % 7
     same = (model(tokens) == model(changed)).all(-1)

@@ -43,9 +43,9 @@ def published(request, tmp_path_factory):
     return request.param, model.eval(), path
 
 
-def built(choice, outputs, seed=0, shape=(3, 32, 32)):
+def built(choice, outputs, seed=0):
     torch.manual_seed(seed)
-    return models.build(choice, shape, outputs).eval()
+    return models.build(choice, (3, 32, 32), outputs).eval()
 
 
 @pytest.mark.slow

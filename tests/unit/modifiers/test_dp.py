@@ -26,10 +26,10 @@ def config(sigma=0.0, **given):
     return dp.Config(sigma=sigma, **given)
 
 
-def private(gradient, samples=50, seed=0, **given):
+def private(gradient, seed=0, **given):
     """What becomes of a gradient, given in pieces."""
     mechanism = dp.DP(config(**given)).resolve((), None).privacy()
-    return mechanism.private(gradient, samples, torch.Generator().manual_seed(seed))
+    return mechanism.private(gradient, 50, torch.Generator().manual_seed(seed))
 
 
 # -- clipping and noise ---------------------------------------------------------------------------
@@ -93,8 +93,8 @@ def test_the_update_of_a_local_epoch_is_clipped_and_noised_as_the_gradient_it_st
     assert resolved.modify_reports({}, again) is again
 
 
-def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
-    zeros = torch.zeros(*models, len(ids), 2000, dtype=torch.float64)
+def noise_of(ids, samples=SAMPLES, seed=7, **given):
+    zeros = torch.zeros(len(ids), 2000, dtype=torch.float64)
     told = reports(ids, zeros, samples=samples, generator=partial(generator, seed))
     return dp.DP(config(3.0, target="update", **given)).modify_reports({}, told).delta
 
@@ -160,8 +160,8 @@ def test_dropout_masks_are_drawn_for_each_sample():
 CLAIM = {"share": 0.1, "rounds": 50, "samples": [100, 200], "batches": [10, 10], "steps": [20, 20]}
 
 
-def claimed(measurements=(), batch_size=10, arguments=CLAIM, **given):
-    return dp.DP(config(**given)).resolve(measurements, batch_size).epsilon(measurements, Schedule(**arguments))
+def claimed(arguments=CLAIM, **given):
+    return dp.DP(config(**given)).resolve((), 10).epsilon((), Schedule(**arguments))
 
 
 class Recorded:

@@ -63,10 +63,10 @@ def pixels(n=400):
     return torch.rand(n, *SHAPE, generator=generator(1), dtype=torch.float64)
 
 
-def second_view(raw, augmentation, seed=0):
+def second_view(raw, augmentation):
     """Pixels in [0, 1] of the second view of pixels in [0, 1], which the objective sees scaled."""
     x = (raw - MEAN) / STD
-    return objective(augmentation=augmentation).second_view(x, generator(seed)) * STD + MEAN
+    return objective(augmentation=augmentation).second_view(x, generator()) * STD + MEAN
 
 
 def test_shares_of_the_images_that_are_mirrored_jittered_and_grey(monkeypatch):

@@ -17,8 +17,7 @@ def reports(ids, delta, rate=0.1, samples=SAMPLES, **more) -> Reports:
     return Reports(clients=ids, samples=samples[ids], learning_rate=rate, delta=delta, **more)
 
 
-def summed(modifier, state, report, weights, extra=0.0):
+def summed(modifier, state, report, weights):
     """(G, state) after `modify_reports` and `modify_sum`, as the engine calls them; the weights are [m]."""
     report = modifier.modify_reports(state, report)
-    G = weights @ report.delta + extra
-    return modifier.modify_sum(state, G, Aggregate(weights=weights), report)
+    return modifier.modify_sum(state, weights @ report.delta, Aggregate(weights=weights), report)

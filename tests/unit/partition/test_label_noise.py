@@ -9,16 +9,12 @@ from fairfl.partition.label_noise import flipped
 from tests.unit.partition.partition_tables import job, rng
 
 
-def spec(**changes):
-    return Spec(**job(**changes))
-
-
 def noise(ratio, **changes):
-    return spec(label_noise={"ratio": ratio}, **changes)
+    return Spec(**job(label_noise={"ratio": ratio}, **changes))
 
 
-def tensors(count=300, classes=5):
-    return {"labels": np.arange(count) % classes, "groups": np.arange(count)}
+def tensors():
+    return {"labels": np.arange(300) % 5, "groups": np.arange(300)}
 
 
 @pytest.mark.parametrize("ratio", [0.3, 0.75])

@@ -12,11 +12,9 @@ from fairfl.partition.interface import Assignment, PartitionError
 from tests.unit.partition.partition_tables import job, rng, table
 
 
-def disjoint(rows, total=None):
+def disjoint(rows, total):
     joined = np.concatenate(rows)
-    assert len(np.unique(joined)) == len(joined)
-    if total is not None:
-        assert len(joined) == total
+    assert len(np.unique(joined)) == len(joined) == total
 
 
 FAIRFL = {"rounding": "per_share", "shuffle": False, "legacy_seed": 0, "min_samples": 1}
@@ -118,14 +116,9 @@ def test_plain_takes_the_clients_of_the_data():
         plain.assign(table([0, 1], client=np.array([0, 1])), 3, plain.Config(), rng())
 
 
-def dirty(images=20, copies=10, clean=300):
-    groups = np.concatenate([np.arange(clean), clean + np.repeat(np.arange(images), copies)])
-    flags = np.arange(len(groups)) >= clean
-    return table(np.zeros(len(groups), int), groups, flags)
-
-
 def test_ambiguous_fractions_are_exact():
-    data = dirty()
+    groups = np.concatenate([np.arange(300), 300 + np.repeat(np.arange(20), 10)])
+    data = table(np.zeros(500, int), groups, np.arange(500) >= 300)
     config = ambiguous_fraction.Config(fractions=[0, 0.5, 1], per_client=60)
     rows = ambiguous_fraction.assign(data, 3, config, rng()).rows
     disjoint(rows, 180)
@@ -156,10 +149,6 @@ def spec(**changes):
     return Spec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
 
 
-def tensors(count=300):
-    return {"labels": rng(1).integers(0, 3, count), "groups": np.arange(count)}
-
-
 def test_a_client_without_training_samples_is_refused():
     """One sample of each class: by class, the floor of a half is nothing."""
     split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_by_class"}
@@ -171,7 +160,7 @@ def test_a_client_without_training_samples_is_refused():
 
 def test_more_samples_than_there_are():
     with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
-        partition(spec(samples=301), tensors())
+        partition(spec(samples=301), {"labels": np.zeros(300, int), "groups": np.arange(300)})
 
 
 def test_true_clusters_are_those_of_the_owners_that_take_part():

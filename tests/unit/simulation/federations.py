@@ -10,17 +10,12 @@ from fairfl.simulation.training_spec import TrainingSpec
 CPU = torch.device("cpu")
 
 
-def clients_of(samples, classes, validation=None):
-    """Clients from lists of (inputs, label) per client; the same samples serve as test part."""
-
-    def part(lists):
-        inputs = torch.tensor([x for own in lists for x, _ in own], dtype=torch.float64)
-        labels = torch.tensor([y for own in lists for _, y in own])
-        return Part(inputs, labels, torch.tensor([len(own) for own in lists]))
-
-    train = part(samples)
-    held_out = part(validation or samples)
-    return Clients({"train": train, "validation": held_out, "test": train}, classes, tuple(train.inputs.shape[1:]))
+def clients_of(samples, classes):
+    """Clients from lists of (inputs, label) per client; the same samples serve as all parts."""
+    inputs = torch.tensor([x for own in samples for x, _ in own], dtype=torch.float64)
+    labels = torch.tensor([y for own in samples for _, y in own])
+    part = Part(inputs, labels, torch.tensor([len(own) for own in samples]))
+    return Clients(dict.fromkeys(("train", "validation", "test"), part), classes, tuple(inputs.shape[1:]))
 
 
 def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0, dtype=torch.float64):

@@ -15,10 +15,10 @@ from tests.unit.simulation.test_extension_points import register
 COUNTS = (4, 6, 9, 3, 5)
 
 
-def taking_part(run, rounds=3):
-    """Clients of so many rounds."""
+def taking_part(run):
+    """Clients of three rounds."""
     drawn = []
-    for _ in range(rounds):
+    for _ in range(3):
         drawn.append(run.select_clients())
         run.run_round()
     return drawn

@@ -58,10 +58,8 @@ def algorithm(tmp_path, monkeypatch, module="", init="pass", configure="pass", b
     ("lines", "words"),
     [
         ({"module": "SEEN = []", "body": "SEEN.append(1); w = w * len(SEEN)"}, WEIGHTS),
-        ({"body": "self.round = getattr(self, 'round', 0) + 1; w = w * self.round"}, WEIGHTS),
         ({"body": "more.append(1); w = w * len(more)"}, WEIGHTS),
         ({"module": "TICK = itertools.count(1).__next__", "body": "w = w * TICK()"}, WEIGHTS),
-        ({"module": "first = functools.cache(lambda: [0])", "body": "first()[0] += 1; w = w * first()[0]"}, WEIGHTS),
         (
             {"module": "DRAW = np.random.default_rng()", "init": "return {'mean': federation.x * DRAW.random()}"},
             "line 16: Mine.init_state: the answer.mean would be another",

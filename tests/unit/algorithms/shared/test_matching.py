@@ -18,10 +18,10 @@ CLIENT_1 = np.array([[-0.9, 0.1, 1.2], [0.9, 0.2, 1.8]])
 PRECISIONS = np.array([[1.0, 1.0, 0.3], [1.0, 1.0, 0.7]])
 
 
-def prior(size=3, gamma=1.0, variance=1.0, width=700, bias=1):
+def prior(size=3, gamma=1.0, variance=1.0):
     mean = np.zeros(size)
-    mean[bias] = 0.1
-    return Prior(mean, variance, gamma, width)
+    mean[1] = 0.1
+    return Prior(mean, variance, gamma, 700)
 
 
 def draw(seed=0):
