@@ -33,14 +33,6 @@ def test_registry_rows():
     assert rows["n_skipped"] == ("count", 0)
 
 
-def test_tails_have_the_number_in_their_name():
-    rows = rows_of(evaluate(vectors(accuracy=np.arange(40) / 40)))
-    for percent, clients in ((5, 2), (10, 4), (20, 8)):
-        assert rows[f"accuracy_worst{percent}"][1] == pytest.approx(np.arange(clients).mean() / 40)
-        assert rows[f"accuracy_best{percent}"][1] == pytest.approx((39 - np.arange(clients)).mean() / 40)
-    assert rows["accuracy_worst"][1] == 0
-
-
 def test_a_client_without_samples_is_left_out_and_counted():
     rows = rows_of(evaluate(vectors(loss=pd.Series({0: 0.5, 2: 1.5}), accuracy=pd.Series({0: 0.5, 2: 1.0}))))
     assert rows["accuracy_mean"][1] == 0.75 and rows["loss_mean"][1] == 1.0
