@@ -15,11 +15,6 @@ def assign(labels, clients, alpha, seed=0):
     return dirichlet_by_client.assign(table(labels), clients, Config(alpha=alpha), rng(seed))
 
 
-def mixtures(labels, rows):
-    """Samples of each class and client, [K, C]."""
-    return np.stack([np.bincount(labels[own], minlength=labels.max() + 1) for own in rows])
-
-
 @settings(max_examples=50)
 @given(st.integers(10, 200), st.integers(1, 10), st.floats(1e-6, 5000), st.integers(1, 12), st.integers(0, 2**31))
 def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed):

@@ -42,7 +42,7 @@ def hours(*values):
     return [Measured(value, 0.0, 500.0) for value in values]
 
 
-FASHION, NOISY, CNN = "fedeba_fashion_mnist_mlp", "fedeba_fashion_mnist_mlp_noisy", "fedeba_cifar10_cnn"
+FASHION, NOISY = "fedeba_fashion_mnist_mlp", "fedeba_fashion_mnist_mlp_noisy"
 RUN = SimpleNamespace(name=f"train/{FASHION}/fedavg/default/seed3", rule="train", outputs=(), record="")
 
 
