@@ -57,13 +57,7 @@ def test_the_head_itself_is_fine(read):
 # What users of this project, of Flower, FedML, pfl-research and FLGo may type -> what they are told.
 MISSPELT = {
     "configure_client": "'configure_clients'",
-    "configure_fit": "'configure_clients'",
-    "client_update": "'configure_clients'",
-    "initialize_state": "'init_state'",
     "agregate": "'aggregate'",
-    "required_measurement": "'required_measurements'",
-    "evaluate": "'evaluation_models'",
-    "trafic": "'traffic'",
     "on_round_end": "exchanges_per_round",
     "fit": "hooks: init_state, configure_clients, aggregate",
     "_configure_clients": "'configure_clients'",  # private, and nobody calls it

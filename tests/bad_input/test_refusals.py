@@ -27,9 +27,6 @@ CONFIG = [
     ({"seeds": "010,11"}, "seeds.0: 010: YAML reads 8"),
     ({"threads": 1e9}, "threads: 1000000000.0: expected 256 or less"),
     ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds: nan: not a finite number"),
-    ({"verdict": {"significance_level": "2"}}, "verdict.significance_level: '2': expected less than 1"),
-    ({"verdict": {"close_points": True}}, "verdict.close_points: True: expected numbers, not true or false"),
-    ({"papers": ["eagle", "eagle"]}, "papers: 'eagle' is given twice"),
     ({"papers": ["../eagle"]}, "papers: no paper '../eagle'; did you mean 'eagle'"),
     ({"papers": ["eagle\nerror: x"]}, r"papers: no paper 'eagle\nerror: x'"),
     ({"scale": "../../tmp/x"}, "scale: no scale '../../tmp/x'; known:"),
@@ -54,27 +51,21 @@ FILE = [  # the bytes of config.yaml
     (b"", "expected `key: value` lines, found None"),
     (b"scale: quick\nscale: full\n", "line 2: not valid YAML: key 'scale' is given twice"),
     (b"scale:\tquick\n\tpapers: [eagle]\n", "line 2: not valid YAML"),
-    (b"scale: quick\n--- \nscale: full\n", "not valid YAML: but found another document"),
     (b"scale: caf\xe9\n", "not UTF-8 text (byte 10)"),
     (b"scale: !!python/object/apply:os.system [id]\n", "could not determine a constructor for the tag"),
-    (b"papers: *nobody\n", "found undefined alias"),
     (b"a: " + b"x" * (17 * 2**20), "larger than 16777216 bytes"),
     (b"scale: quick\nthreads: 040\n", "line 2: not valid YAML: 040: YAML reads 32, others do not."),
     (b"threads: 1:30\n", "1:30: YAML reads 90"),
-    (b"threads: 1_2\n", "1_2: YAML reads 12"),
-    (b"010: 1\n", "010: YAML reads 8"),
 ]
 
 # -- papers/*.yaml, by the paper and the keys that are changed -----------------------------------------
 TOY, LINEAR, CIFAR = (f"settings/{name}" for name in ("eagle_toy_2clients", "eagle_emnist_linear_a0.1", "vred_cifar10"))
 ROW, TABLE = "artifacts/table1/rows/5", "artifacts/table1"
-TUNED = {"grid": {"batch_size": [1]}, "algorithms": {"qffl": {"q": [1, 1]}}}
 LONG = {"grid": {"learning_rate": [n / 8 for n in range(1, 200)]}, "algorithms": {"qffl": {"q": list(range(100))}}}
 USED = {"kind": "static_table", "title": "T", "caption": "c", "content": "used", "options": {"printed": ["afl.lr"]}}
 PAPER = [
     ("eagle", "templates/emnist/data", GONE, "settings.eagle_emnist_linear_a0.1.data: missing; it has no default"),
     ("eagle", "templates", 5, "templates: 5: expected entries by name"),
-    ("eagle", "settings", GONE, "headline.setting: unknown 'eagle_emnist_linear_a0.1'"),
     ("eagle", TOY, None, "settings.eagle_toy_2clients: expected `key: value` lines"),
     ("eagle", f"{TOY}/extends", ["base"], "settings.eagle_toy_2clients: extends: ['base'] is no name"),
     ("eagle", f"{TOY}/extends", "bse", "extends unknown 'bse'; did you mean 'base'"),
@@ -84,11 +75,8 @@ PAPER = [
     ("eagle", f"{LINEAR}/clients_per_round", 11, "clients_per_round is 11, there are only 10 clients"),
     ("eagle", f"{LINEAR}/rounds", 0, "rounds: 0"),
     ("eagle", f"{LINEAR}/learning_rate", "1e-3", "unless it has a point: 1.0e-3"),
-    ("eagle", f"{LINEAR}/seeds", [0, 0], "seeds: 0 is given twice"),
     ("eagle", f"{LINEAR}/data", {"name": "../mnist"}, "'../mnist' is not one of the data sets; did you mean 'mnist'"),
-    ("eagle", f"{LINEAR}/model", {"name": "os.system"}, "model: 'os.system' is not one of the models"),
     ("eagle", f"{LINEAR}/sources", {"rouns": "paper"}, "source for unknown key 'rouns'"),
-    ("eagle", f"{LINEAR}/tuning", TUNED, "q: '1' is given twice"),
     ("eagle", f"{LINEAR}/tuning", LONG, "a grid of 19900 points, expected 10000 at most"),
     ("eagle", f"{LINEAR}/partition/alpha", 0, "more than 0"),
     ("eagle", f"{LINEAR}/partition/alfa", 1.0, "did you mean 'alpha'"),
@@ -101,29 +89,16 @@ PAPER = [
     ("eagle", f"{ROW}/modifiers", {"dp": 3}, "modifiers.dp: 3 is no mapping"),
     ("eagle", f"{ROW}/setting", "nowhere", "row 5: setting 'nowhere' is not one of"),
     ("eagle", f"{ROW}/algorithm", "eagel", "did you mean 'eagle'"),
-    ("eagle", f"{TABLE}/settings", ["eagle_emnist_linear_a0.1"] * 2, "'eagle_emnist_linear_a0.1' is given twice"),
     ("eagle", f"{TABLE}/columns", ["gap_mx"], "unknown metric 'gap_mx'; did you mean 'gap_max'"),
     ("eagle", f"{TABLE}/columns", ["accuracy_client_k"], "accuracy_client_k: {name: ..., meaning: ..., unit: fraction"),
-    ("eagle", f"{TABLE}/columns", ["accuracy_std"], "'accuracy_std' is measured, but not described. Try under"),
-    ("eagle", f"{TABLE}/kind", "tabel", "did you mean 'table'"),
     ("eagle", "artifacts/table 1", {"kind": "table"}, "'table 1' cannot be the name of a file"),
-    ("eagle", "artifacts/figure1/options", {"x": float("nan")}, "options.x: nan: not a finite number"),
     ("eagle", "artifacts/figure1/plot", GONE, "a figure needs `plot`"),
     ("eagle", "artifacts/table3/content/0", ["x"], "content row 0 has 1 cells"),
     ("eagle", "artifacts/table3", USED, "afl: unknown hyper-parameter 'lr'"),
     ("eagle", "templates/emnist/unstated/facts", {"x": {"why": "w"}}, "expected `values` of one key, or `readings`"),
-    ("eagle", "templates/emnist/unstated/facts/samples/values", [10, 10], "'10' is given twice"),
     ("eagle", "templates/emnist/unstated/algorithm", "eagle", "unstated.algorithm: 'eagle'"),
     ("eagle", "templates/emnist/samples", 5, "samples is 5"),
     ("eagle", "templates/emnist/data/split", "byclas", "did you mean 'byclass'"),
-    ("eagle", "templates/emnist/partition/name", "dirichlet", "did you mean 'dirichlet_by_class'"),
-    (
-        "eagle",
-        "templates/base/learning_rat",
-        0.1,
-        "learning_rat: unknown key (value 0.1); did you mean 'learning_rate'",
-    ),
-    ("eagle", "templates/base/learning_rate", float("nan"), "learning_rate: nan: not a finite number"),
     ("eagle", "templates/base/split/train", 0.9, "it must be 1"),
     ("eagle", "templates/base/split", {"train": 0.5, "validation": 0.0, "test": 0.5}, "split.validation is 0"),
     ("eagle", "templates/base/sources/learning_rate", "I guess", "source of 'learning_rate'"),
@@ -140,11 +115,8 @@ PAPER = [
     ("vred", "templates/base/tuning/algorithms/vred/betta", [1.0], "did you mean 'beta'"),
     ("vred", "templates/base/tuning/algorithms/vredd", {}, "did you mean 'vred'"),
     ("vred", f"{CIFAR}/learning_rates", {"fedavgg": 0.1}, "did you mean 'fedavg'"),
-    ("vred", f"{CIFAR}/hyperparameters", {"qfl": {}}, "did you mean 'qffl'"),
     ("vred", f"{CIFAR}/hyperparameters", {"qffl": {"Q": 1}}, "known: q"),
-    ("vred", "artifacts/table6/rows/0/setting", "vred_cifar", "row 0: setting 'vred_cifar'"),
     ("vred", "artifacts/table5/columns_of/vred", ["hp_betta"], "did you mean 'hp_beta'"),
-    ("vred", f"{TABLE}/baseline/algorithm", "fedavgg", "did you mean 'fedavg'"),
     ("fairbench", "settings/fairbench_shards/levels", ["mnist", "shard", "all"], "has no level 'shard'; did you mean"),
     ("fairbench", "settings/fairbench_shards/levels", ["mnist"], "levels: ['mnist']: expected one each of "),
 ]
@@ -221,7 +193,6 @@ PLAN = [
     ("template", {f"{DIGITS}/surrogate": {"clusters": 2}}, "expected 1, one surrogate for all"),
     ("template", {"metrics/accuracy_wrst10": {"name": "n", "meaning": "m", "unit": ""}}, "nothing measures it; did "),
     ("template", {"metrics/accuracy_mean/unit": "percnt"}, "unit: 'percnt': it is measured in fraction; did you mean"),
-    ("template", {"metrics/accuracy_mean/unit": "lux"}, "known: fraction, percent, percent_points"),
     ("template", column("loss_mean", "nats", **SQUARED), "measures it in mse, which unit: nats does not show; add oth"),
     ("template", row("fedma", {"fedvarp": {}}), "fedvarp makes no sense with fedma"),
     ("template", row("qffl", {"server_momentum": {"beta": 1.9}}), "qffl(server_momentum.beta=1.9): server_momentum.be"),
@@ -229,13 +200,10 @@ PLAN = [
     ("template", {f"{FIGURE}/plot": "../x"}, "artifacts.figure1.plot: '../x' is not one of the plots"),
     ("template", figure("metric_curves", CURVES, patr="test"), "artifacts.figure1.options.patr: unknown key"),
     ("template", figure("metric_curves", CURVES, part="train"), "needs clients evaluated on train, evaluated_parts of"),
-    ("template", figure("metric_curves", CURVES, log=["accuracy_maen"]), "'accuracy_maen' is not one of the columns; "),
     ("template", figure("metric_scatter", BOTH, x=BOTH[0], y="accuracy_worst"), "'accuracy_worst' is not one of the "),
     ("template", figure("gap_boxes"), "gap_client_0: is measured from each client's local_optimum"),
     ("template", figure("excess_risk"), "excess_client_0: is measured from each client's surrogate"),
     ("template", figure("separators"), "needs the models of the runs: template_digits has keep: nothing, expected mod"),
-    ("template", figure("weight_paths"), "needs clients evaluated on train"),
-    ("template", column("gap_max"), "gap_max: is measured from each client's local_optimum, which template_digits doe"),
     ("template", column("accuracy_mean_late"), "template_digits has no late_evaluations"),
     ("template", column("accuracy_client_10"), "accuracy_client_10: template_digits has clients 0 to 9"),
     ("template", column("accuracy_mean", **SQUARED), "template_digits is a regression, which has no accuracy"),
@@ -248,13 +216,9 @@ SCALE = [
     ("scale", "data", "'data': the name is taken, by a folder of results"),
     ("patches", {}, "patches: {}"),
     ("patches/0/match", [], "patches.0.match: []"),
-    ("patches/0/set", {"rounds": float("inf")}, "patches.0.set.rounds: inf: not a finite number"),
-    ("patches/0/whi", "x", "patches.0.whi: unknown key (value 'x'); did you mean 'why'"),
 ]
 PATCH = [
     ({"data": {"nme": "digits"}}, "nme: unknown key"),
-    ({"rounds": 0}, "rounds: 0"),
-    ({"partition": {"name": "cut"}}, "'cut' is not one of the partition"),
     ({"roundz": 3}, "roundz: unknown key (value 3); did you mean 'rounds'"),
 ]
 
@@ -265,9 +229,7 @@ EXPLANATION = [
     ({"differences": {"eagle_table99": [WHY]}}, "differences: no artifact or setting 'eagle_table99'; did you mean"),
     ({"algorithms": ["fedavgg"]}, "0.algorithms: no row has 'fedavgg'; did you mean 'fedavg'"),
     ({"metrics": ["gap_mx"]}, "0.metrics: no metric 'gap_mx'; did you mean 'gap_max'"),
-    ({"evidence": "ran 64"}, "0.evidence: unknown key"),
     ({"conclusion": "no " * 31}, "0.conclusion: 31 words. Expected at most 30."),
-    ({"tried": []}, "0.tried: []: expected 1 or more values"),
     ({"tried": [{**TRIAL, "after": 3.0}]}, "tried.0.after: 3.0: expected a text; put a text"),
     ({"tried": [{**TRIAL, "after": "1 / 2 / 3"}]}, "tried.0: before has 2, after has 3 values. Expected"),
     ({"tried": [{"change": "c", "where": "w"}]}, "tried.0: no number. Expected at least one of published, "),
@@ -356,7 +318,7 @@ def test_what_can_be_measured_and_shown_is_accepted(tmp_path, changes):
     plan(tmp_path, "template", changes)
 
 
-def test_the_papers_of_the_project_pass():
-    preflight.check(
-        load_workload(ROOT, {"scale": "quick", "papers": [p.stem for p in (ROOT / "papers").glob("*.yaml")]})
-    )
+@pytest.mark.parametrize("scale", ["quick", "small", "full"])
+def test_the_papers_of_the_project_pass(scale):
+    papers = [path.stem for path in (ROOT / "papers").glob("*.yaml")]
+    preflight.check(load_workload(ROOT, {"scale": scale, "papers": papers}))

@@ -88,18 +88,6 @@ def test_paper_scale_changes_nothing(root):
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
 
 
-@pytest.mark.parametrize(
-    ("scale", "real"),
-    [("quick", set()), ("small", {"cifar10", "mnist", "fashion_mnist", "yelp_imdb"})],
-)
-def test_stand_ins_are_declared(root, scale, real):
-    load = workload(root, scale=scale)
-    for name, setting in load.settings.items():
-        published, label = load.papers[load.paper_of[name]].settings[name].data.name, setting.data.label
-        as_published = published in real or published.startswith(("synthetic", "two_quadratics"))
-        assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
-
-
 def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
     named = "fedavg,fedeba_plus/alpha=0.9,tau=0.1, qffl/q=0.5"
     load = workload(root, artifacts="fedeba_table1", algorithms=named, settings="fedeba_fashion_mnist_mlp", seeds=0)
@@ -148,20 +136,6 @@ def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
         load = workload(root, scale=scale)
         assert {load.paper_of[name] for name in load.open} == {"eagle", "fedeba", "fedfv", "focus"}
         assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
-
-
-def test_every_target_is_reported_for_fedavg(root):
-    load = workload(root, scale="full")
-    for name in load.open:
-        job = graph_of(load).job(f"calibrate/{name}").parsed
-        reported = set()
-        for path in job["files"]["reported"].values():
-            for line in csv.DictReader((root / path).open()):
-                if (line["setting"], line["algorithm"], line["hyperparameters"]) == (name, "fedavg", "") and line[
-                    "value"
-                ]:
-                    reported.add(line["metric"])
-        assert set(job["targets"]) <= reported, name
 
 
 # -- tuning -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Row
@@ -11,6 +11,7 @@ from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cell, Cells
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, parse
+from tests.bad_input.refusals import check_lines
 
 NUMBERS = {
     ("fedavg", ""): {"gap": 0.3, "acc": 0.687},
@@ -39,38 +40,39 @@ def checked(text: str, values: Cells | None = None, rows=ROWS, digits: int = 3):
     return evaluate(parse(text, "c"), values or table(), "s", rows, lambda metric: digits)
 
 
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        ("gap(eagle, lambda=2.0) < gap(fedavg)", "supported"),
-        ("gap(fedavg) < gap(eagle, lambda=2.0)", "refuted"),
-        ("gap(fedavg) >= 0.3", "supported"),
-        ("gap(fedavg) > 0.3", "refuted"),
-        ("1 - 2 - 3 == -4", "supported"),
-        ("2 + 3 * 4 == 14", "supported"),
-        ("12 / 3 / 2 == 2", "supported"),
-        ("-(2 - 5) == 3", "supported"),
-        ("min(3, 1, 2) + max(3, 1, 2) == 4", "supported"),
-        ("abs(acc(fedavg) - acc(eagle, lambda=2.0)) <= 0.012", "supported"),  # 0.01200000000000001 in floats
-        ("100*(gap(fedavg)/gap(qffl, q=1)-1) >= 50", "supported"),
-        ("min_over(gap, eagle) < min_over(gap, !eagle)", "supported"),
-        ("max_over(gap, *) == gap(fedavg)", "supported"),
-        ("argmin gap == eagle(lambda=2)", "supported"),
-        ("argmin gap == qffl(q=1)", "refuted"),
-        ("argmax gap == fedavg", "supported"),
-        ("monotone(acc, eagle, lambda, down)", "supported"),
-        ("monotone(acc, eagle, lambda, up)", "refuted"),
-        ("gap(fedavg) != gap(qffl, q=1)", "supported"),
-        ("sqrt(acc(fedavg) * acc(fedavg)) == acc(fedavg)", "supported"),
-        ("atan_deg(1) == 45", "supported"),
-        ("acc(fedavg) > acc(qffl, q=1) * 1.03", "refuted"),
-        ("min_over(gap, !eagle, !qffl) == gap(fedavg)", "supported"),
-        ("max_over(gap, eagle, lambda=2) == 0.1", "supported"),
-        ("max_over(gap, !fedavg, !eagle, q=1) == 0.2", "supported"),
-        ("undominated eagle(lambda=2): acc up, gap down", "supported"),
-        ("undominated eagle(lambda=10): acc up, gap down", "refuted"),
-    ],
-)
+STATUSES = [
+    ("gap(eagle, lambda=2.0) < gap(fedavg)", "supported"),
+    ("gap(fedavg) < gap(eagle, lambda=2.0)", "refuted"),
+    ("gap(fedavg) >= 0.3", "supported"),
+    ("gap(fedavg) > 0.3", "refuted"),
+    ("1 - 2 - 3 == -4", "supported"),
+    ("2 + 3 * 4 == 14", "supported"),
+    ("12 / 3 / 2 == 2", "supported"),
+    ("-(2 - 5) == 3", "supported"),
+    ("min(3, 1, 2) + max(3, 1, 2) == 4", "supported"),
+    ("abs(acc(fedavg) - acc(eagle, lambda=2.0)) <= 0.012", "supported"),  # 0.01200000000000001 in floats
+    ("100*(gap(fedavg)/gap(qffl, q=1)-1) >= 50", "supported"),
+    ("min_over(gap, eagle) < min_over(gap, !eagle)", "supported"),
+    ("max_over(gap, *) == gap(fedavg)", "supported"),
+    ("argmin gap == eagle(lambda=2)", "supported"),
+    ("argmin gap == qffl(q=1)", "refuted"),
+    ("argmax gap == fedavg", "supported"),
+    ("monotone(acc, eagle, lambda, down)", "supported"),
+    ("monotone(acc, eagle, lambda, up)", "refuted"),
+    ("gap(fedavg) != gap(qffl, q=1)", "supported"),
+    ("sqrt(acc(fedavg) * acc(fedavg)) == acc(fedavg)", "supported"),
+    ("atan_deg(1) == 45", "supported"),
+    ("acc(fedavg) > acc(qffl, q=1) * 1.03", "refuted"),
+    ("min_over(gap, !eagle, !qffl) == gap(fedavg)", "supported"),
+    ("max_over(gap, eagle, lambda=2) == 0.1", "supported"),
+    ("max_over(gap, !fedavg, !eagle, q=1) == 0.2", "supported"),
+    ("undominated eagle(lambda=2): acc up, gap down", "supported"),
+    ("undominated eagle(lambda=10): acc up, gap down", "refuted"),
+]
+TEXTS = [text for text, _ in STATUSES]
+
+
+@pytest.mark.parametrize(("text", "status"), STATUSES)
 def test_claims(text, status) -> None:
     judgement = checked(text)
     assert judgement.status == status
@@ -205,3 +207,25 @@ def test_arithmetic_is_pythons(formula) -> None:
     wanted = eval(formula, {"__builtins__": {}, "abs": abs})
     judgement = checked(f"{formula} <= 0")
     assert judgement.left == wanted if math.isfinite(wanted) else judgement.status == "missing numbers"
+
+
+@st.composite
+def mutated(draw):
+    """A claim in which pieces were dropped and put in."""
+    text = draw(st.sampled_from(TEXTS))
+    for _ in range(draw(st.integers(0, 3))):
+        at, drop = draw(st.integers(0, len(text))), draw(st.integers(0, 3))
+        piece = draw(st.sampled_from(["", "(", ")", ",", "=", "@", "-", "x", " ", "\n", "é", "1e9"]))
+        text = text[:at] + piece + text[at + drop :]
+    return text
+
+
+@settings(max_examples=50)
+@given(mutated() | st.text(max_size=80))
+def test_any_text_is_a_claim_or_is_refused_in_words(text):
+    try:
+        statement = parse(text, "c")
+    except ClaimError as error:
+        check_lines(str(error), ("claim c: ",))
+    else:
+        assert parse(f" {text}\n", "c") == statement

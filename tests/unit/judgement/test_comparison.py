@@ -1,7 +1,5 @@
 """The comparison: every cell beside its reported number, with the right verdict and the same bytes each time."""
 
-import csv
-import io
 import json
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -11,8 +9,6 @@ import pytest
 
 from fairfl.experiments.searches import Unstated
 from fairfl.experiments.workload import load_workload
-from fairfl.jobs import summary
-from fairfl.jobs.comparison import main
 from fairfl.judgement.cells import Cell, number_text
 from fairfl.judgement.comparison import comparison_lines, verdict
 from fairfl.judgement.rows import ComparisonLine
@@ -322,23 +318,6 @@ def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
     assert one(rows, "same", "qffl", "hp_q").runs == "tuned/same/qffl.json"
 
 
-def test_what_an_earlier_run_has_left_is_not_compared(tmp_path) -> None:
-    """A job reads its inputs, not whatever lies in the folder: nothing has brought the rest up to date."""
-    table = {**TABLE, "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}], "columns": ["learning_rate", "loss"]}
-    workload = build(tmp_path, "", {"table1": table}, MORE)
-    choose(tmp_path, "same", "fedavg", 0.01)
-    choose(tmp_path, "same", "qffl", 0.02)
-    files = demo.files_below(tmp_path / "results", workload)
-    del files["tuned"]["same/qffl"], files["tidy"]["fewer_seeds"]
-    found = {
-        (row.setting, row.algorithm, row.metric)
-        for row in comparison_lines(workload, tmp_path, files)
-        if row.ours is not None
-    }
-    assert found == {("same", "fedavg", "learning_rate"), ("same", "fedavg", "loss")}
-    assert {row.ours for row in comparison_lines(workload, tmp_path, {})} == {None}
-
-
 def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
     reported = "".join(
         f"table1,same,,,{metric},{n},,,count,\n" for metric, n in (("num_clients", 2), ("samples_train", 10))
@@ -360,26 +339,6 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
         ("fewer_seeds", "", "samples_train", "", "not reported"),
     ]
     assert (rows[0].runs, rows[3].note) == ("partitions/same/seed0.csv", "no partition was counted")
-
-
-def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
-    workload = build(tmp_path, 'table1,same,fedavg,,loss,1.3,,,nats,"a, quoted note"\n')
-    spec = json.dumps(summary.spec(workload, demo.files_below(tmp_path / "results", workload)))
-    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
-    outs = [tmp_path / "a/comparison.csv", tmp_path / "b.csv"]
-    for out in outs:
-        where = ["--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)]
-        main(["--spec", spec, "--config", config, *where])
-    first, second = (out.read_bytes() for out in outs)
-    assert first == second
-    assert b"\r" not in first
-    rows = list(csv.reader(io.StringIO(first.decode())))
-    assert ",".join(rows[0]) == (
-        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,ours_by_seed,seeds,"
-        "reported_seeds,difference,seed_std,tolerance,tolerance_source,verdict,verdict_strict,seed_pairs,seed_pairs_within,provenance,note,reported_note,contradiction,"
-        "data,changed_by_scale,runs,fingerprints"
-    )
-    assert len(rows) == 21
 
 
 def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
