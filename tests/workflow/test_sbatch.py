@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairfl.experiments.scale import Limits
-from fairfl.experiments.workload import load_workload
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -98,39 +96,9 @@ def test_what_the_profile_has_commented_out_works(asked):
     }
 
 
-def test_partitions_are_chosen_by_their_limits(asked):
-    limits = {"short": {"max_runtime": 60}, "long": {"max_runtime": 2000}, "gpus": {"max_gpu": 4}}
-    (asked.project.folder / "partitions.yaml").write_text(yaml.safe_dump({"partitions": limits}))
-    more = ("--slurm-partition-config", "partitions.yaml", "--set-resources", "train:runtime=300", "--nocolor")
-    for device, expected in (("cpu", ["short", "long"]), ("cuda", ["gpus", "gpus"])):
-        jobs = asked(*more, OPTIMUM, TRAINED, config=(f"device={device}",))
-        assert [jobs[rule]["--partition"] for rule in ("local_optimum", "train")] == expected
-
-
 def test_jobs_can_be_grouped_to_run_one_after_the_other(asked):
     more = ("--groups", "local_optimum=optima", "--group-components", "optima=3", "--resources", "gpu=1")
     targets = [OPTIMUM.replace("client0", f"client{number}") for number in range(3)]
     jobs = asked(*more, "--set-resource-scopes", "gpu=local", "--nocolor", *targets, config=("device=cuda",))
     usual = {"--partition": "usual", "--cpus-per-task": "1", "--mem": "2000"}
     assert jobs == {"optima_local_optimum": usual | {"--gpus": "1", "--time": "180"}}
-
-
-@pytest.mark.parametrize("scale", ["quick", "small", "full"])
-def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
-    from snakemake.target_jobs import parse_target_jobs_cli_args
-    from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
-
-    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": scale, "tuned": True}
-    runs = load_workload(root, config).runs
-    specs = [
-        TargetSpec("train", {"setting": run.setting, "variant": run.variant.folder, "seed": str(run.seed)})
-        for run in runs
-    ]
-    assert parse_target_jobs_cli_args(encode_target_jobs_cli_args(specs)) == specs and len(specs) > 300
-
-
-def test_scales_limit_what_takes_long(root):
-    rules = set(Limits.model_fields)
-    for name in ("quick", "small", "full"):
-        said = yaml.safe_load((root / f"scales/{name}.yaml").read_text())["limits"]
-        assert {"train", "surrogate"} <= set(said) <= rules

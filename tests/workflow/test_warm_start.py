@@ -107,17 +107,3 @@ def test_nothing_is_left_if_snakemake_is_interrupted(root, tmp_path, temporary):
         time.sleep(0.05)
     assert left == [] and list(temporary.glob("fairfl-*")) == []
     assert not list(project.folder.glob("results/**/.*.tmp"))
-
-
-def test_a_server_is_started_only_if_jobs_will_use_it(project):
-    """When jobs run here and are many: test_snakemake.py."""
-    said = "a server is started"
-    project.edit(
-        "src/fairfl/runtime/warm_start/launch.py",
-        "        if sys.platform",
-        f"        print({said!r})\n        if sys.platform",
-    )
-    for arguments in (["--dry-run", "--forceall"], ["--force", "results/tiny/eagle/table3.csv"]):
-        done = project.snakemake(*arguments)
-        assert "table3" in done.stdout and said not in done.stdout
-    assert said in project.snakemake("--forceall", "--until", "partition").stdout

@@ -1,7 +1,6 @@
 """The command fairfl.jobs.train: its files, resume, what it reads; what it refuses: tests/bad_input."""
 
 import json
-import math
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from fairfl.data.interface import assemble
 from fairfl.jobs import train
 from fairfl.jobs.prepare import write
 from fairfl.simulation.clients import load_clients
-from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import TRAINING
 
 FILES = ["metrics.parquet", "model.safetensors", "summary.json"]
@@ -69,30 +67,6 @@ def job(tmp_path):
     return Job(tmp_path)
 
 
-class Killed(Exception):
-    pass
-
-
-@pytest.fixture
-def kill(monkeypatch):
-    """Run a job that dies when it comes to `round`, with a checkpoint after every round before."""
-
-    def until(job, round, **changes):
-        run_round = Simulation.run_round
-
-        def mortal(self):
-            if self.round == round:
-                raise Killed
-            run_round(self)
-
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(Simulation, "run_round", mortal)
-            patch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)
-            job.run("--checkpoint-seconds", "0", **changes)
-
-    return until
-
-
 def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
     job.run()
     schema = pq.read_schema(job.out / "metrics.parquet")
@@ -112,31 +86,6 @@ def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
 def test_the_model_is_kept_as_far_as_the_setting_says(job, keep, names):
     job.run(keep=keep)
     assert set(job.kept()) == names
-
-
-def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes(job, kill, monkeypatch):
-    job.out = job.folder / "whole"
-    job.run(keep="path", clients_per_round=2)
-    whole = [(job.out / name).read_bytes() for name in FILES[:2]]
-    job.out = job.folder / "killed"
-    kill(job, 3, keep="path", clients_per_round=2)
-    assert [path.name for path in job.out.iterdir()] == ["checkpoint.pt"]
-    rounds, run_round = [], Simulation.run_round
-    monkeypatch.setattr(Simulation, "run_round", lambda self: (rounds.append(self.round), run_round(self)))
-    job.run(keep="path", clients_per_round=2)
-    assert rounds == [3, 4]
-    assert [(job.out / name).read_bytes() for name in FILES[:2]] == whole
-    assert sorted(path.name for path in job.out.iterdir()) == FILES
-
-
-def test_a_checkpoint_of_another_spec_is_not_used(job, kill, capsys):
-    kill(job, 3)
-    job.run(learning_rate=0.3)
-    assert "belongs to another spec or code version: starting from round 0" in capsys.readouterr().out
-    resumed = job.kept()["theta"]
-    job.out = job.folder / "fresh"
-    job.run(learning_rate=0.3)
-    assert torch.equal(job.kept()["theta"], resumed)
 
 
 def test_training_uses_the_optima_on_validation_data(job):

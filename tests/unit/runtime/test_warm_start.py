@@ -15,7 +15,6 @@ import pytest
 from fairfl.runtime.warm_start import client as client_file
 from fairfl.runtime.warm_start import launch
 from fairfl.runtime.warm_start.client import VARIABLE
-from fairfl.workflow.code_hash import closure
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the server needs Linux"),
@@ -260,11 +259,3 @@ def test_a_server_imports_of_fairfl_what_all_jobs_of_a_rule_run_and_no_more(real
     module = Path(__file__).with_name("start_job.py").read_text()
     command = [sys.executable, "-P", "-c", module]
     assert "fairfl.simulation.simulation" not in job(code, command=command).stdout
-
-
-def test_starting_is_no_part_of_what_a_job_computes():
-    assert [
-        name
-        for name in closure("fairfl.jobs.train", "fairfl.jobs.local_optimum")
-        if name.startswith("fairfl.runtime.warm_start")
-    ] == []

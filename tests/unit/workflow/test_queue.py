@@ -1,8 +1,6 @@
 """What is said of Slurm's queue. A real one: tests/workflow/test_slurm.py."""
 
 import asyncio
-import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -62,30 +60,3 @@ def test_a_job_that_the_controller_has_forgotten():
     assert not seen.news({"7": RUNS}, JOBS, 20)  # perhaps it was submitted a moment ago
     (line,) = seen.news({"7": RUNS}, JOBS, 40)
     assert line.startswith("Slurm no longer knows job 8 (AFL)") and "Ctrl-C" in line
-
-
-def test_squeue_is_asked_while_jobs_are_under_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(queue, "EVERY", 0.01)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    program, said, told = tmp_path / "squeue", [], threading.Event()
-    program.write_text('#!/bin/sh\n[ "$5" = fairfl_1 ] || exit 3\necho "8|PENDING|JobHeldAdmin"\n')
-    program.chmod(0o755)
-    job = SimpleNamespace(external_jobid="8", job=SimpleNamespace(output=[tmp_path / "missing"]))
-    done = SimpleNamespace(external_jobid="9", job=SimpleNamespace(output=[program]))
-    executor = SimpleNamespace(active_jobs=[job, done], run_uuid="fairfl_1")
-    stop = queue.watch(executor, lambda job: "AFL", lambda line: said.append(line) or told.set())
-    assert told.wait(60)
-    stop()
-    assert said == [
-        "Slurm does not start job 8 (AFL): JobHeldAdmin; `scontrol release 8` lets it start, "
-        "`scancel 8` lets Snakemake submit it again"
-    ]
-    program.write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
-    said.clear(), told.clear(), executor.active_jobs.clear()  # which it is while Snakemake asks in vain
-    stop = queue.watch(executor, str, lambda line: said.append(line) or told.set())
-    assert told.wait(60)
-    stop()
-    assert said[0].startswith("Slurm does not answer (Unable to contact slurm controller)")
-    program.unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "squeue" in queue.look("fairfl_1")
