@@ -59,30 +59,55 @@ def test_a_plan_runs_nothing(graph, targets, dryrun):
         snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph)
 
 
-def test_workflow_prepare_dag_is_where_targets_and_forced_files_are_read():
-    source = inspect.getsource(Workflow._prepare_dag)
-    assert "self.dag_settings.forcerun" in source and "targetfiles" in source and "DAG(" in source
-    for method in (Workflow.execute, Workflow.printdag, Workflow.summary, Workflow.delete_output):
-        assert "_prepare_dag(" in inspect.getsource(method)
+# What stands in the source of its parts: where targets and forced files are read; that no timer is started without a
+# limit on submissions; where a rule keeps its input and modifiers, which are replaced; that a rule is asked whether it
+# makes a file; that a forced job is one whose output is among the forced files, and by what a job that
+# need not run is told apart; that the API parses without planning.
+SOURCES = [
+    (Workflow._prepare_dag, ["self.dag_settings.forcerun", "targetfiles", "DAG("]),
+    *((method, ["_prepare_dag("]) for method in (Workflow.execute, Workflow.printdag, Workflow.summary)),
+    (Workflow.delete_output, ["_prepare_dag("]),
+    (
+        JobScheduler,
+        ["self.workflow.scheduling_settings.max_jobs_per_timespan", "if self.job_rate_limiter is not None:"],
+    ),
+    (Rule, ["self._input = InputFiles()", "self.input_modifier = ", "self.output_modifier = ", "self.norun = "]),
+    (OutputIndex.match_producers, ["if rule.is_producer(targetfile)"]),
+    (DAG.update_needrun, ["self.forcefiles.isdisjoint(job.output)", "f.is_ancient and await f.exists()"]),
+    (DAG, ["self._len = len(self._finished | self._needrun)"]),
+    (DAG.__len__, ["self._len"]),
+    (api.WorkflowApi, ["def _workflow(self):", "workflow.include("]),
+    (snakemake.parsed, ["globals"]),
+]
+NAMES = {
+    Workflow: "is_main_process default_target pathvars rules dag globals cores local_exec touch deployment_settings "
+    "scheduling_settings dryrun",
+    Rule: "set_input input output log params name is_producer",
+    DAG: "needrun_jobs",
+    iocontainers.Namedlist: "_allitems",
+    SchedulingSettings: "max_jobs_per_timespan",
+}
+
+
+@pytest.mark.parametrize(("part", "texts"), SOURCES, ids=[part.__qualname__ for part, _ in SOURCES])
+def test_its_source_has(part, texts):
+    source = inspect.getsource(part)
+    assert [text for text in texts if text not in source] == []
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_it_has_these_names(kind):
+    source = inspect.getsource(kind)
+    assert [name for name in NAMES[kind].split() if not hasattr(kind, name) and f"self.{name}" not in source] == []
 
 
 def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
     settings = DAGSettings()
     settings.forcerun = frozenset({"x"})
+    SchedulingSettings().max_jobs_per_timespan = None
     assert settings.forcerun == {"x"}
     for name in ("targets", "target_jobs", "forceall", "forcetargets", "until"):
         assert not getattr(settings, name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "cores", "local_exec", "touch",
-        "deployment_settings", "scheduling_settings", "dryrun",
-    ],
-)  # fmt: skip
-def test_workflow_has(name):
-    assert hasattr(Workflow, name) or f"self.{name}" in inspect.getsource(Workflow)
 
 
 def test_many_jobs_that_run_here_are_worth_a_server():
@@ -93,14 +118,6 @@ def test_many_jobs_that_run_here_are_worth_a_server():
     assert snakemake.runs_here(workflow(), at_least=4)
     for differs in ({"local_exec": False}, {"deployed": [DeploymentMethod.CONDA]}, {"jobs": 1}):
         assert not snakemake.runs_here(workflow(**differs), at_least=4)
-
-
-def test_without_a_limit_on_submissions_no_timer_is_started():
-    source = inspect.getsource(JobScheduler)
-    assert "self.workflow.scheduling_settings.max_jobs_per_timespan" in source
-    assert "if self.job_rate_limiter is not None:" in source
-    settings = SchedulingSettings()
-    settings.max_jobs_per_timespan = None
 
 
 def test_sizes_of_inputs_are_not_asked_for():
@@ -131,34 +148,6 @@ def test_slurms_queue_is_watched_through_the_executor():
 def test_cores_are_shared_on_this_machine_only():
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=True)) == 8
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=False)) is None
-
-
-@pytest.mark.parametrize("name", ["set_input", "input", "output", "log", "params", "name"])
-def test_rule_has(name):
-    assert hasattr(Rule, name)
-
-
-def test_rule_keeps_its_input_and_modifiers_where_they_are_replaced():
-    source = inspect.getsource(Rule)
-    assert "self._input = InputFiles()" in source and "self.input_modifier = " in source
-    assert (
-        "self.output_modifier = " in source
-        and "self.norun = " in source
-        and hasattr(iocontainers.Namedlist, "_allitems")
-    )
-
-
-def test_a_rule_of_thousands_of_files_is_asked_whether_it_makes_one():
-    assert "if rule.is_producer(targetfile)" in inspect.getsource(OutputIndex.match_producers)
-    assert "is_producer" in vars(Rule)  # what restore's own one stands in front of
-
-
-def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
-    source = inspect.getsource(DAG.update_needrun)
-    assert "self.forcefiles.isdisjoint(job.output)" in source
-    assert "f.is_ancient and await f.exists()" in source  # what a job that need not run is told apart by
-    assert "needrun_jobs" in dir(DAG) and "self._len" in inspect.getsource(DAG.__len__)  # of these jobs
-    assert "self._len = len(self._finished | self._needrun)" in inspect.getsource(DAG)
 
 
 def test_snakemake_looks_only_at_jobs_that_run_and_at_what_they_read(graph):
@@ -195,9 +184,3 @@ def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
     assert graph.rules["train"].checkpoint.endswith("/checkpoint.pt") and not graph.rules["partition"].checkpoint
     paths = dict(graph.rules["page"].inputs)["artifacts"](None)
     assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
-
-
-def test_the_api_parses_without_planning(root):
-    assert "globals" in inspect.getsource(snakemake.parsed)
-    source = inspect.getsource(api.WorkflowApi)
-    assert "def _workflow(self):" in source and "workflow.include(" in source
