@@ -182,16 +182,7 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     rules = {job["JobId"]: re.search(r"/rule_(\w+)/", job["StdOut"])[1] for job in jobs}
     assert sorted(rules.values()) == [*["local_optimum"] * 3, "prepare", *["train"] * 2]
-    for job in jobs:
-        asked = tuple(job.get(key) for key in ("Partition", "TimeLimit", "MinMemoryNode", "TresPerJob", "TresPerNode"))
-        assert (
-            asked
-            == {
-                "prepare": ("cpu", "01:00:00", "2000M", None, None),
-                "local_optimum": ("cpu", "01:00:00", "2000M", None, "gres:shard:2"),
-                "train": ("gpu", "00:07:00", "900M", "gres:gpu:1", None),
-            }[rules[job["JobId"]]]
-        )
+    for job in jobs:  # what each asks for: test_sbatch.py
         assert job["JobName"].startswith("fairfl_") and not Path(job["StdOut"]).exists()  # of what failed, they stay
 
 

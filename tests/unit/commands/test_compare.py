@@ -93,15 +93,6 @@ def test_two_comparisons_never_share_a_name(clone):
         compare.main(clone.root, [OWN, *words, "--name", "termfedfvtable3"])
 
 
-def test_targets_behind_two_hyphens_stay_behind_all_options(clone, capsys):
-    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--seeds", "1", "-n", "--", "mine_table", "mine_curves"])
-    assert clone.told == [
-        ["-n", "--cores", "all", "--config", "papers=termfedfvtable3", "scale=quick", "seeds=0", "--"]
-        + ["mine_table", "mine_curves"]
-    ]
-    assert "takes: about 3 min" in capsys.readouterr().out
-
-
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
     compare.main(clone.root, ["qffl/q=0.3", "qffl/q=0.4", "--with", "fedfv_table3", "--name", "mine"])
     written = yaml.safe_load((clone.root / "papers/mine.yaml").read_text())

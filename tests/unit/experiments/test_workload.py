@@ -131,13 +131,6 @@ def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
     assert "~calibration~" not in "".join(graph_of(load).everything())
 
 
-def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
-    for scale in ("quick", "small", "full"):
-        load = workload(root, scale=scale)
-        assert {load.paper_of[name] for name in load.open} == {"eagle", "fedeba", "fedfv", "focus"}
-        assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
-
-
 # -- tuning -----------------------------------------------------------------------------------------
 def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
     load = workload(root, scale="full")

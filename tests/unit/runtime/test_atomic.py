@@ -11,13 +11,6 @@ def names(folder):
     return sorted(p.name for p in folder.iterdir())
 
 
-def test_write_text_makes_folders_and_leaves_one_file(tmp_path):
-    path = tmp_path / "a" / "b.txt"
-    atomic.write_text(path, "zwölf\n")
-    assert path.read_bytes() == "zwölf\n".encode()
-    assert names(path.parent) == ["b.txt"]
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_interruption_keeps_the_old_file_and_removes_the_new(tmp_path, error):
     path = tmp_path / "x"

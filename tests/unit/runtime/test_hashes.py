@@ -77,12 +77,3 @@ def test_a_file_of_a_job_is_checked_once_for_each_state(tmp_path):
         file.write("2")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert not known(hashes.Intact())
-
-
-def test_what_is_not_intact_is_forgotten(tmp_path):
-    path, intact = tmp_path / "a.csv", hashes.Intact()
-    path.write_text("1")
-    intact.check(str(tmp_path), str(path), path.stat(), "sum")
-    intact.forget(str(tmp_path), str(path))
-    intact.save()
-    assert not hashes.Intact().check(str(tmp_path), str(path), path.stat(), "sum")

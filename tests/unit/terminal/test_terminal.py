@@ -112,17 +112,6 @@ def test_jobs_that_failed_in_the_same_way_are_told_together_each_once(run, tmp_p
     assert said[3] == "   51 more in the same way: run 1; run 2; run 3; ..."
 
 
-def test_the_first_of_each_cause_is_told_at_once(tmp_path):
-    out = io.StringIO()
-    display = Display(out)
-    display.run.plan({"train": 3, "total": 3})
-    for number, text in enumerate(("OSError: 1", "OSError: 2", "KeyError: 3")):
-        (tmp_path / f"{number}.log").write_text(text)
-        display.run.start(number, info("train", str(tmp_path / f"{number}.log")))
-        display._job_error({"jobid": number})
-    assert out.getvalue().count("failed: ") == 2 and len(display.run.failed) == 3
-
-
 @pytest.mark.parametrize("called", ["/x/src/fairfl/__main__.py", __file__, "snakemake"])
 def test_the_command_of_one_job_works_when_pasted(tmp_path, monkeypatch, called):
     """A Python file cannot be called; and the shell may be in another folder than Snakemake is."""
