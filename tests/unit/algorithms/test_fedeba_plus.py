@@ -49,13 +49,6 @@ def test_sizes_are_the_prior_of_every_mean():
     close(late.result.weights, 0.5 * (prior.log() + late.reports.loss_after / 2).softmax(0), 1e-12)
 
 
-def test_rounds_of_gradient_alignment_are_counted():
-    """Two clients at equal distance from x have equal losses: no gradient alignment from then on."""
-    both = run(count=30, theta=15.0, tau=2.0)
-    assert 1 < both.state["aligned"] < 30 and both.plan.direction is None
-    assert both.state["aligned"].dtype == torch.float64
-
-
 @pytest.mark.parametrize("name", ["fedeba_plus", "prac_fedeba_plus"])
 def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(name):
     """Losses of 0.5, 1 and 2 are 30 degrees from equal ones, those of the first two 18."""

@@ -94,12 +94,3 @@ def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, workload, monkey
     Path("data/cifar10/cifar10_jpeg.tar.xz").touch()  # another form of it
     assert source(offline, key) == "local"
     assert source(offline, "weights/resnet18") == "unavailable"
-    for setting, part in {
-        "eagle_emnist_linear_a0.1": "emnist/emnist_byclass_test.zip",
-        "vred_cifar100": "cifar100/cifar100_jpeg.tar.xz",
-        "focus_femnist_204": "femnist/femnist_leaf.tar.gz",
-    }.items():
-        assert source(offline, offline.prepared(setting, 0)) == "unavailable"
-        Path("data", part).parent.mkdir()
-        Path("data", part).touch()  # a part or a lossy copy
-        assert source(offline, offline.prepared(setting, 0)) == "local"
