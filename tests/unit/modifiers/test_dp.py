@@ -16,10 +16,9 @@ from fairfl.modifiers.interface import Schedule
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import generator
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import SAMPLES, close, vector
 from tests.unit.modifiers.updates import D, reports
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 
 def config(sigma=0.0, **given):
@@ -195,11 +194,8 @@ def test_epsilon_of_opacus():
 
 
 # -- in the engine --------------------------------------------------------------------------------
-def run(given, backend="auto", **changes):
-    modifiers = {} if given is None else {"dp": given}
-    clients = image_clients([4, 6, 9])
-    spec = spec_of(rounds=2, batch_size=3, modifiers=modifiers, **changes)
-    return Simulation(spec, clients, None, torch.device("cpu"), backend).run().x
+def run(given, **changes):
+    return simulation(modifiers=given and {"dp": given}, rounds=2, batch_size=3, **changes).run().x
 
 
 @pytest.mark.parametrize("reading", [{}, {"gradient": "local_epoch", "fair_weights": "after"}])
@@ -207,6 +203,6 @@ def test_auto_leaves_the_local_steps_of_fedeba_plus_clean(reading):
     hyperparameters = {"alpha": 0.5, "theta": 0.0, **reading}
     plus = {"algorithm": "fedeba_plus", "hyperparameters": hyperparameters, "clients_per_round": 2}
     auto, auxiliary, gradient = (run({"sigma": 2.0, "target": t}, **plus) for t in ("auto", "auxiliary", "gradient"))
-    assert torch.equal(auto, auxiliary) and (auto - gradient).norm() > 1e-3 and (auto - run(None, **plus)).norm() > 1e-3
+    assert torch.equal(auto, auxiliary) and (auto - gradient).norm() > 1e-3 and (auto - run({}, **plus)).norm() > 1e-3
     no_alignment = plus | {"hyperparameters": {"alpha": 0.0}}
     assert torch.equal(run({"sigma": 2.0}, **no_alignment), run({"sigma": 2.0, "target": "gradient"}, **no_alignment))
