@@ -10,10 +10,9 @@ from fairfl.algorithms.interface import Aggregate
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.plugins import names
 from fairfl.runtime.validation import SpecError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import close, vector
 from tests.unit.modifiers.updates import federation, reports
-from tests.unit.simulation.federations import CPU, image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 STILL = {"gamma": 0.0, "sharpening": 1.0, "augmentation": "none"}
 # Values that change nothing, and others; with all clients, so that FedVARP has nothing to correct, or with some.
@@ -69,9 +68,8 @@ def test_bad_parameters_are_named(name, given, message):
 
 
 def run(algorithm, modifiers, **changes):
-    hyperparameters = {"M": 2} if algorithm == "focus" else {}
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, modifiers=modifiers, rounds=3, **changes)
-    return Simulation(spec, image_clients([6, 5, 8], shape=(1, 8, 8)), None, CPU).run().x
+    given = {"M": 2} if algorithm == "focus" else {}
+    return simulation(algorithm, given, counts=(6, 5, 8), shape=(1, 8, 8), modifiers=modifiers, **changes).run().x
 
 
 @pytest.mark.parametrize(("name", "given", "algorithm"), [(n, g, a) for n, g, used in NEUTRAL for a in used])

@@ -58,12 +58,13 @@ def spec_of(**changes):
     return TrainingSpec(**TRAINING | changes)
 
 
-def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=(4, 6, 9), memberships=None, **changes):
+def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=(4, 6, 9), shape=(1, 2, 2), **changes):
     """A run on small images, by default of two local epochs in three rounds."""
+    memberships = changes.pop("memberships", None)
     changes = {"local_epochs": 2, "rounds": 3} | changes
     spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters or {}, **changes)
     best = torch.linspace(0.9, 1.1, len(counts), dtype=torch.float64)
-    return Simulation(spec, image_clients(list(counts)), best, CPU, backend, memberships)
+    return Simulation(spec, image_clients(list(counts), shape), best, CPU, backend, memberships)
 
 
 def close(actual, expected):

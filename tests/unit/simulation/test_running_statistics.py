@@ -1,5 +1,7 @@
 """Batch normalisation: running means and variances lie behind the flat_parameters, averaged by a rule of their own."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -7,16 +9,11 @@ from torch import nn
 from fairfl.algorithms.interface import Plan
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import buffer_update
-from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, close, image_clients, spec_of, work_of
+from tests.unit.simulation import federations
+from tests.unit.simulation.federations import close, work_of
 
 RESNET = {"name": "resnet", "widths": [4], "blocks": [1], "stem": "cifar", "norm": "batch"}
-
-
-def simulation(algorithm="fedavg", counts=(6, 9, 5), **changes):
-    clients = image_clients(list(counts), shape=(1, 4, 4))
-    spec = {"model": RESNET, "batch_size": 4, "local_epochs": 2, "rounds": 3, "hyperparameters": {}}
-    return Simulation(spec_of(algorithm=algorithm, **spec | changes), clients, None, CPU)
+simulation = partial(federations.simulation, counts=(6, 9, 5), shape=(1, 4, 4), model=RESNET, batch_size=4)
 
 
 def buffers(run):
