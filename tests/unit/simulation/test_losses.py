@@ -43,18 +43,6 @@ def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name,
     torch.testing.assert_close(found, expected)
 
 
-# ---- next word
-
-
-def test_a_sentence_that_asks_for_nothing_is_worth_nothing_and_harms_nobody():
-    outputs = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
-    labels = torch.tensor([[1, 0, 3], [-1, -1, -1]])
-    value = LOSSES["next_word"].value(outputs, labels)
-    (gradient,) = torch.autograd.grad(value.sum(), outputs)
-    assert value[1] == 0 and not gradient[1].any()
-    assert torch.isfinite(gradient).all() and gradient[0].any()
-
-
 # ---- mixtures of models
 
 
