@@ -5,13 +5,19 @@ from math import log
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fairfl.algorithms import afl, ditto, fedeba, gifair
-from fairfl.algorithms.interface import Federation, Plan, Received, Reports
+from fairfl import algorithms
+from fairfl.algorithms import afl, ditto, fedeba, gifair, propfair
+from fairfl.algorithms.interface import Federation, Plan, Received, Reports, Selection
 from fairfl.algorithms.shared import entropy
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.seeds import generator
 from tests.unit.algorithms.test_examples import LINE, PULLED, THREE
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start, step, vector, weights
 from tests.unit.plain_engine import on_quadratics
+from tests.unit.simulation.federations import simulation
 
 
 # -- afl: sampled rounds; its examples are in test_examples.py, Algorithm 1 in tests/oracle.
@@ -170,6 +176,65 @@ def test_lp_proj_how_the_server_averages():
     close(again["omega"], 0.5 * first + 0.5 * (0.25 * again["o"][0] + 0.75 * again["o"][1]), 1e-12)
 
 
+# -- power_of_choice: who is a candidate, what it costs, what is refused; more of it in tests/oracle.
+def chosen(losses, samples, m, round=0, **hyperparameters):
+    """(A in the order in which it was asked, S)."""
+    algorithm, asked = algorithms.create("power_of_choice", hyperparameters), []
+    selection = Selection(
+        order=torch.randperm(len(samples), generator=generator("order", round)),
+        clients_per_round=m,
+        samples=samples,
+        losses=lambda ids: (asked.extend(ids.tolist()), losses[ids])[1],
+        generator=lambda *path: generator("select", round, *path),
+    )
+    return asked, algorithm.select({}, selection).tolist()
+
+
+def test_power_of_choice_candidates_are_drawn_by_their_samples_without_replacement():
+    """P(k in A) of two out of three: p_k + sum_j p_j p_k / (1 - p_j)."""
+    n, draws, found = vector(1, 2, 7), 1000, torch.zeros(3)
+    p = n / n.sum()
+    for t in range(draws):
+        found[chosen(n, n, 2, round=t, d=2)[0]] += 1
+    expected = [p[k] + sum(p[j] * p[k] / (1 - p[j]) for j in range(3) if j != k) for k in range(3)]
+    assert all(abs(found[k] / draws - expected[k]) < 0.05 for k in range(3))
+
+
+def test_power_of_choice_more_candidates_than_clients_are_all_and_fewer_than_m_are_refused():
+    given = {"counts": (4, 6, 9, 3, 5), "clients_per_round": 3}
+    runs = [simulation("power_of_choice", {"d": d}, **given).run() for d in (5, 50)]
+    assert torch.equal(runs[0].x, runs[1].x)
+    with pytest.raises(OptionError, match="power_of_choice: d: 2 candidates for 3 clients in a round; .* at least 3"):
+        simulation("power_of_choice", {"d": 2}, **given)
+
+
+# -- propfair: slopes by hand and by autograd, the threshold.
+@pytest.mark.parametrize(
+    ("huber", "slopes", "x"),
+    [(False, [0.666667, 1.0, 0.5], [0.966667, -2.125000]), (True, [0.666667, 1.0, 5.0], [0.516667, -1.900000])],
+)
+def test_propfair_example(huber, slopes, x):
+    """One full-batch step on the toy: clients descend phi, so their updates are scaled by its slope."""
+    close(propfair.slope(F, propfair.Config(M=2, huber=huber)), slopes)
+    algorithm, state = start("propfair", M=2, huber=huber)
+    plan = algorithm.configure_clients(state, received(reports()))
+    report = reports(scale=plan.slope(F))
+    close(X - algorithm.aggregate(state, report)[0].weights @ report.delta, x)
+
+
+@settings(max_examples=40)
+@given(st.floats(0, 8), st.floats(0.1, 5), st.floats(0.05, 1), st.booleans())
+def test_propfair_slope_is_the_derivative_of_phi(loss, M, epsilon, huber):
+    loss = torch.tensor(loss, dtype=torch.float64, requires_grad=True)
+    phi = -torch.log(1 - loss / M) if M - loss >= epsilon else loss / (epsilon if huber else M)
+    (expected,) = torch.autograd.grad(phi, loss)
+    close(propfair.slope(loss.detach(), propfair.Config(M=M, epsilon=epsilon, huber=huber)), expected, 1e-9)
+
+
+def test_propfair_the_threshold_itself_belongs_to_the_logarithm():
+    close(propfair.slope(vector(1.5, 1.5 + 1e-9), propfair.Config(M=2, epsilon=0.5)), [2.0, 0.5])
+
+
 # -- qffl: options and guards; more of it in test_examples.py and tests/oracle.
 def test_qffl_the_lipschitz_estimate_may_be_given():
     """L = 1 / eta is the default; a smaller one takes larger steps."""
@@ -197,6 +262,41 @@ def test_qffl_size_weights_enter_both_sums():
     h = q * F ** (q - 1) * G.square().sum(1) + L * F**q
     delta = (p * F**q)[:, None] * G
     close(step("qffl", q=2, weights="size")[0], X - delta.sum(0) / (p * h).sum())
+
+
+# -- scaffold: what the variates promise; its rounds are in test_examples.py, more of it in tests/oracle.
+ROUNDS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True), min_size=1, max_size=6)
+FOUR = {"x": (0, 0), "centres": torch.eye(4, 2).tolist(), "curvatures": (1, 2, 3, 4), "samples": (1, 2, 3, 4)}
+
+
+@settings(max_examples=10)
+@given(ROUNDS, st.sampled_from([1, 2]), st.sampled_from(["size", "uniform"]))
+def test_scaffold_c_is_the_mean_of_all_c_k_whoever_takes_part(drawn, option, weighting):
+    engine = on_quadratics("scaffold", **FOUR, option=option, weighting=weighting)
+    for clients in drawn:
+        before = engine.state["c_k"]
+        engine.rounds(1, sorted(clients))
+        rest = [k for k in range(4) if k not in clients]
+        assert torch.equal(engine.state["c_k"][rest], before[rest]), "who is not drawn keeps c_k"
+        pi = vector(1, 2, 3, 4) / 10 if weighting == "size" else vector(1, 1, 1, 1) / 4
+        close(engine.state["c"], pi @ engine.state["c_k"], 1e-12)
+
+
+def test_scaffold_a_client_without_samples_keeps_its_variate():
+    engine = on_quadratics("scaffold").rounds(1)
+    before, engine.steps = engine.state["c_k"], vector(2, 0)
+    after = engine.rounds(1).state["c_k"]
+    assert after[1] == before[1] and after[0] != before[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "vectors"), [("scaffold", {"option": 1}, 4), ("scaffold", {}, 4), ("feddyn", {}, 2)]
+)
+def test_scaffold_vectors_that_go_down_and_up(name, given, vectors):
+    """SCAFFOLD sends its variates beside the model; clients of FedDyn keep g_k themselves."""
+    run = simulation(name, given, rounds=4)
+    run.run()
+    assert run.communication.sent == 4 * 3 * vectors * 15
 
 
 # -- term: the moving average by hand, huge tilts; its example is in test_examples.py.
