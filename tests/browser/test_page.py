@@ -70,15 +70,6 @@ def test_what_is_behind_a_number_is_told_when_it_has_the_focus(page, address):
     assert "seeds" in told and "tolerance" in told
 
 
-def test_the_dark_is_kept(page):
-    page.js("document.querySelector('#theme').click()")
-    before = page.js("return document.documentElement.dataset.theme")
-    page.js("location.reload()")
-    page.until("document.readyState === 'complete' && document.querySelector('#theme')")
-    assert before in ("dark", "light") and page.js("return document.documentElement.dataset.theme") == before
-    page.js("document.querySelector('#theme').click(); localStorage.clear()")
-
-
 def test_a_phone_loses_nothing(page, address):
     page.width(390, phone=True)
     page.open(f"{address}#demo_table1")

@@ -94,11 +94,3 @@ def test_what_the_profile_has_commented_out_works(asked):
         "train": everywhere | {"--partition": "gpu", "--gpus": "a100:1", "--time": "1440", "--mem": "2000"},
         "local_optimum": everywhere | {"--partition": "cpu", "--gres": "shard:1", "--time": "60", "--mem": "2000"},
     }
-
-
-def test_jobs_can_be_grouped_to_run_one_after_the_other(asked):
-    more = ("--groups", "local_optimum=optima", "--group-components", "optima=3", "--resources", "gpu=1")
-    targets = [OPTIMUM.replace("client0", f"client{number}") for number in range(3)]
-    jobs = asked(*more, "--set-resource-scopes", "gpu=local", "--nocolor", *targets, config=("device=cuda",))
-    usual = {"--partition": "usual", "--cpus-per-task": "1", "--mem": "2000"}
-    assert jobs == {"optima_local_optimum": usual | {"--gpus": "1", "--time": "180"}}

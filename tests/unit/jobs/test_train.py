@@ -67,19 +67,6 @@ def job(tmp_path):
     return Job(tmp_path)
 
 
-def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
-    job.run()
-    schema = pq.read_schema(job.out / "metrics.parquet")
-    parts = ("train", "validation", "test")
-    names = ("loss", "accuracy", "recall", "samples")
-    assert schema.names == ["round", "client", *(f"{name}_{part}" for part in parts for name in names)]
-    for name in schema.names[2:]:
-        assert schema.field(name).type == (pa.int64() if name.startswith("samples") else pa.float64())
-    metrics = job.metrics()
-    assert metrics["round"] == [0] * 3 + [2] * 3 + [4] * 3 + [5] * 3
-    assert metrics["client"] == [0, 1, 2] * 4
-
-
 @pytest.mark.parametrize(
     ("keep", "names"), [("nothing", set()), ("model", {"theta"}), ("path", {"theta", "path", "path_rounds"})]
 )

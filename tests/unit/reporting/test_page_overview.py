@@ -1,17 +1,27 @@
-"""What the page says first, and what it was made from."""
+"""What the page says first, what it was made from; tables side by side with the published numbers; the runs."""
 
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
+import pytest
+
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Run
+from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import count
 from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ComparisonLine
+from fairfl.reporting.page import runs
+from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
-from tests.unit.reporting import demo
+from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
+from tests.unit.reporting import demo, test_page
 from tests.unit.rows import claim, compared
 
 LINE = {
@@ -113,3 +123,64 @@ def test_the_commit_is_named_and_whether_it_was_changed(tmp_path) -> None:
     assert len(clean["commit"]) == 12 and clean["date"][:2] == "20"
     (tmp_path / "file").write_text("b")
     assert made_from(tmp_path, tmp_path, [])["commit"] == f"{clean['commit']}, changed since"
+
+
+# -- tables side by side with the published numbers -------------------------------------------------
+@pytest.fixture
+def built(tmp_path):
+    return test_page.build(tmp_path)
+
+
+def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
+    workload, results = built
+    (name,) = tables_of(workload)
+    md, tex = texts_of(workload, results)
+    assert name == "demo_table1" and "| Dataset | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
+    assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md
+    assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
+    assert "Each cell: ours / the paper's" in md and "✓ agrees. ✗ differs." in md and "≠" not in md
+    assert "– no number: not run here, or not printed in the paper. Units: nats ($\\max_k L_k$), percent" in md
+    assert md.endswith(" Scale: tiny.\n") and "\\label{tab:demo-table1-side-by-side}" in tex
+    assert "FedAvg & 1.10 $\\pm$ 0.10 / 1.10 $\\pm$ 0.10 $\\surd$ & -- / -- \\\\" in tex
+
+
+def test_every_verdict_has_a_sign_with_a_meaning() -> None:
+    text = " ".join(signs(VERDICTS))
+    assert "≠ not checked, other scale, or not checked, stand-in data" in text and "! diverged." in text
+    assert "not reported" not in text  # a dash says so
+
+
+# -- the runs -------------------------------------------------------------------------------------
+RUNS = [Run("toy", Variant("fedfv", {"alpha": 0.1}), seed) for seed in (3, 4)]
+
+
+def test_curves_are_means_and_ranges_over_clients():
+    """Two clients at rounds 0 and 2; a round in which a client diverged is no point."""
+    numbers = [0.1, 0.3, 0.5, 0.9, float("inf"), 0.5]
+    rows = pd.DataFrame({"round": [0, 0, 2, 2, 4, 4], "accuracy_test": numbers, "loss_test": 1.0})
+    assert runs.curve(rows, "test") == ("accuracy (percent)", [[0, 20, 10, 30], [2, 70, 50, 90]])
+    name, points = runs.curve(rows.drop(columns="accuracy_test"), "test")
+    assert (name, points[0]) == ("loss", [0, 1, 1, 1]) and runs.curve(rows, "train") == ("", [])
+
+
+def test_a_run_has_its_summary_spec_and_curve_and_what_an_earlier_call_has_left_is_not_shown(tmp_path):
+    """The rounds are an input of the page; folders of runs are only looked up."""
+    for run in RUNS:
+        (tmp_path / "runs" / run.id).mkdir(parents=True)
+        summary = {"spec": {"rounds": 3, "code": {"fairfl.a": "1"}}, "seconds": 12.34}
+        (tmp_path / "runs" / run.id / "summary.json").write_text(json.dumps(summary))
+    rows = {"algorithm": ["fedfv"], "hyperparameters": ["alpha=0.1"], "seed": [3]}
+    (tmp_path / "tidy").mkdir()
+    pd.DataFrame(rows | {"round": [1], "accuracy_test": [0.5]}).to_parquet(tmp_path / "tidy/toy.rounds.parquet")
+    workload = SimpleNamespace(
+        settings=dict.fromkeys(("toy", "other"), SimpleNamespace(reported_part="test")), runs_of=lambda setting: RUNS
+    )
+    files = Files(tmp_path, tmp_path / "selections/x/runs.html")
+    assert runs.views_of(workload, "toy", files) == {
+        RUNS[0].id: {
+            "spec": {"rounds": 3}, "facts": {"seconds": 12.34}, "curve": [[1, 50, 50, 50]],
+            "measure": "accuracy (percent) on the test part", "log": "",
+            "files": "../../runs/toy/fedfv/alpha%3D0.1/seed3",
+        }
+    }  # fmt: skip
+    assert runs.views_of(workload, "other", files) == {}

@@ -200,12 +200,6 @@ def test_a_killed_job_frees_its_slot_at_once(job):
     assert job(gpus="0,1", limit=1).line() == "on GPU 1 of 0, 1"
 
 
-def test_a_limit_of_one_workflow_counts_the_jobs_of_another(job):
-    assert [job(gpus="0").gpu() for _ in range(2)] == ["0", "0"]
-    assert job(gpus="0", limit=2).line().startswith("waiting")
-    assert job(gpus="0", limit=3).gpu() == "0"
-
-
 # --- alone on a GPU
 
 

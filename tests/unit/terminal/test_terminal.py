@@ -8,12 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from snakemake_interface_logger_plugins.common import LogEvent
 
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.terminal import summary
-from fairfl.terminal.display import Display, line, summary_lines
+from fairfl.terminal.display import Display, summary_lines
 from fairfl.terminal.names import describe_job, located
 from fairfl.terminal.progress import Job, Run
 from fairfl.workflow.plan import kind
@@ -183,35 +182,6 @@ def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_pat
 
 
 # -- Snakemake's records ------------------------------------------------------------------------
-def test_lines_where_there_is_no_terminal(monkeypatch):
-    out, clock = io.StringIO(), Clock()
-    display = Display(out)
-    display.run.clock = clock
-    display.expected = lambda jobs: f"; about {30 * jobs['train']} s"
-    log = logging.Logger("x")
-    log.addHandler(display)
-
-    def event(kind, **more):
-        log.info("noise", extra={"event": kind, **more})
-
-    log.info("Building DAG of jobs...")
-    log.info("Select jobs to execute...")
-    event(LogEvent.RUN_INFO, stats={"train": 3, "all": 1, "total": 4})
-    for number in range(3):
-        event(LogEvent.JOB_INFO, jobid=number, **info("train", "a.log"))
-    assert out.getvalue() == "to do: 3 trainings; about 90 s\n"
-    clock.now = 40.0
-    event(LogEvent.JOB_FINISHED, job_id=0)
-    assert "1 of 3 jobs; 1 of 3 trainings; train: runs" in line(display.run)
-    event(LogEvent.JOB_FINISHED, job_id=1)
-    log.error("WorkflowError in file /x/common.smk, line 3:\nno such thing\n  File /x", extra={"event": LogEvent.ERROR})
-    failed = "RuleException:\nCommand 'set -euo pipefail;  python client.py' returned non-zero exit status 1."
-    log.error(failed, extra={"event": LogEvent.ERROR})
-    event(LogEvent.JOB_ERROR, jobid=2)
-    log.error("At least one job did not complete successfully.", extra={"event": LogEvent.ERROR})
-    assert len(out.getvalue().splitlines()) == 5 and "no such thing" in out.getvalue()
-    assert out.getvalue().endswith("failed: train\n   log: a.log\n") and "noise" not in out.getvalue()
-    assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
 
 
 def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
