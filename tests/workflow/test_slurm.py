@@ -223,21 +223,6 @@ def test_a_held_job_is_named_with_what_lets_it_go_on(cluster, local, untrained):
     assert went_on(untrained, "afl") and results(untrained) == results(local)
 
 
-def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
-    untrained.edit(
-        "src/fairfl/jobs/train.py", "def main(argv: list[str] | None = None) -> None:\n", "def main(argv=None):\n"
-        "    raise FairflError('the battery of the node is empty')\n",
-    )  # fmt: skip
-    target = f"{RUNS['fedavg']}/summary.json"
-    with Submitted(cluster, untrained, "--retries", "0", target) as run:
-        run.says("error: the battery of the node is empty")
-        text, log = run.said(), Path(run.jobs("fedavg")[0]["StdOut"])
-    own = f"results/tiny/logs/train/{SETTING}/fedavg/default/seed0.log"
-    assert re.search(rf"^ +log: {own}, {log} ", text, re.M)
-    assert log.exists() and (untrained.folder / own).read_text() == "error: the battery of the node is empty\n"
-    assert "Traceback" not in text
-
-
 def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
         for algorithm in ALGORITHMS:

@@ -8,7 +8,6 @@ from fairfl.jobs import timing
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.runtime import arithmetic
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.timing import Stopwatch, in_turns, metric_works, variant_record
 from fairfl.simulation.training_spec import TimedVariant
 from tests.unit.jobs import test_train
@@ -107,16 +106,3 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
         assert lengths == {"train_seconds_per_round": 3, "train_seconds_per_model": 3, "inference_seconds": 2}
         assert all(second > 0 for seconds in variant["seconds"].values() for second in seconds)
     assert {name: len(seconds) for name, seconds in record["metrics"].items()} == dict.fromkeys(EVALUATING, 4)
-
-
-def test_rounds_of_all_variants_are_interleaved(job, monkeypatch) -> None:
-    seen = []
-    run_round = Simulation.run_round
-
-    def watched(self) -> None:
-        seen.append(self.spec.algorithm)
-        run_round(self)
-
-    monkeypatch.setattr(Simulation, "run_round", watched)
-    job()
-    assert seen == ["fedavg", "qffl"] * 4  # one round warms up

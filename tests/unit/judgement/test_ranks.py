@@ -1,12 +1,14 @@
 """Ranks and paired differences against published numbers, those of R and SciPy, and what holds of any."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from fairfl.judgement.paired import paired
+from fairfl.judgement.ranking import ranking_lines
 from fairfl.judgement.ranks import (
     critical_difference,
     friedman,
@@ -18,6 +20,7 @@ from fairfl.judgement.ranks import (
     sign_test,
     superiority,
 )
+from tests.unit.rows import compared
 
 # Demšar (2006), table 6: AUC of C4.5, with m, with cf, with both, on 14 data sets. Of "voting", 0.975 of two methods is
 # ranked 2 and 3: a third digit is not printed.
@@ -114,3 +117,59 @@ def test_one_seed_has_no_interval_and_equal_differences_an_empty_one():
 def test_a_seed_that_diverged_is_not_left_out(value):
     one = paired({0: 1.0, 1: value}, {0: 1.0, 1: 1.0})
     assert math.isnan(one.difference) and math.isnan(one.low) and one.seeds == 2
+
+
+# -- is the order of the variants the paper's: Kendall's tau, its range over seeds, what is left out ----
+def line(algorithm, ours, reported, **changes):
+    known = {"artifact": "a", "setting": "s", "metric": "m", "seeds": "5", "reported_seeds": "5", "seed_std": ""}
+    return compared(
+        known | {"algorithm": algorithm, "ours": ours, "reported": reported, "verdict": "differs"}, **changes
+    )
+
+
+def column(ours, reported, **changes):
+    return [line(f"x{n}", str(a), str(b), **changes) for n, (a, b) in enumerate(zip(ours, reported, strict=True))]
+
+
+@pytest.mark.parametrize(
+    ("ours", "reported", "tau"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
+        ([1, 2, 3, 4], [10, 20, 40, 30], 4 / 6),  # five of six pairs
+        ([1, 1, 2], [1, 2, 3], 2 / 6**0.5),  # P = 2, one tie of ours: 2 / sqrt(2 x 3)
+    ],
+)
+def test_tau_by_hand(ours, reported, tau):
+    (order,) = ranking_lines(column(ours, reported))
+    assert order.tau == pytest.approx(tau)
+    assert (order.artifact, order.setting, order.metric, order.variants) == ("a", "s", "m", len(ours))
+    assert (order.low, order.high) == (order.tau, order.tau)  # nothing is known of the seeds
+    assert order.checked
+
+
+def test_its_probability_by_chance():
+    """One of 24 orders of four is the same, one the opposite."""
+    (order,) = ranking_lines(column([1, 2, 3, 4], [1, 2, 3, 4]))
+    assert order.p == pytest.approx(2 / 24)
+
+
+def test_the_range_over_seeds():
+    far, near = ([0, 100, 200, 300], [0, 0.1, 0.2, 0.3])
+    (sure,) = ranking_lines(column(far, far, seed_std="1"))
+    assert (sure.tau, sure.low, sure.high) == (1, 1, 1)
+    (unsure,) = ranking_lines(column(near, near, seed_std="1"))
+    assert unsure.tau == 1 and unsure.low < 0 < unsure.high <= 1
+    (more,) = ranking_lines(column(near, near, seed_std="1", seeds="5000", reported_seeds="5000"))
+    assert more.low > unsure.low
+
+
+def test_what_has_no_order():
+    whole = column([1, 2, 3], [1, 2, 3])
+    assert ranking_lines(whole[:2]) == []
+    for missing in ({"ours": None}, {"reported": None}, {"reported": math.inf}, {"algorithm": ""}):
+        assert ranking_lines([*whole[:2], replace(whole[2], **missing)]) == []
+    (constant,) = ranking_lines(column([1, 1, 1], [1, 2, 3]))
+    assert (constant.tau, constant.p) == (None, None)
+    (hint,) = ranking_lines([*whole[:2], replace(whole[2], verdict="not comparable: scale")])
+    assert not hint.checked
