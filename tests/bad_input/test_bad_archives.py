@@ -162,12 +162,3 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
     refused(lambda: checks.usable(tmp_path, FILE, "set"), "is missing" if kind == "gone" else "is not a regular file")
     refused(lambda: download.find(FILE, "set", tmp_path, []), "not a regular file", "What to do")
     refused(lambda: download.find(FILE, "set", tmp_path / "other", [str(tmp_path)]), "not a regular file")
-
-
-MIRRORS = [("~nobody-of-this-name/x", "missing (no such folder)"), ("http://[x", "no address (Invalid IPv6 URL)")]
-
-
-@pytest.mark.parametrize(("mirror", "words"), MIRRORS)
-def test_mirrors_that_are_none(tmp_path, mirror, words):
-    refused(lambda: download.find(FILE, "set", tmp_path, [mirror]), "no usable copy of x", words)
-    assert names(tmp_path) == []

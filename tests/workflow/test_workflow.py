@@ -49,17 +49,6 @@ def test_plan_is_a_target_and_says_why_in_words(project, capsys):
     assert "results/tiny/plan.txt" in text and "then see:  results/tiny/index.html" in text
 
 
-def test_missing_raw_data_is_one_clear_sentence(project):
-    done = project.snakemake(
-        "results/data/mnist.safetensors", config=("scale=small", "artifacts=eagle_table1", "mirrors=nowhere",
-        "offline=true"), check=False,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "config.yaml" in done.stdout and "train-images-idx3-ubyte.gz" in done.stdout
-    assert "Traceback" not in done.stdout
-    assert not (project.folder / "results/data/mnist.safetensors").exists()
-
-
 def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
     summaries = ("index.html", "comparison.csv", "claims.csv", "ranking.csv", "eagle/table1.side_by_side.md")
     whole = project.folder / "results/tiny"

@@ -1,11 +1,13 @@
 """What moves the last bits of a run's numbers, and when two runs differ in it."""
 
+import platform
 from importlib.metadata import version
 
 import pytest
 
 from fairfl.runtime import arithmetic, gpu_slots, machine
 
+CPU_NAME = machine.cpu_name.__wrapped__
 CPU = {"torch": version("torch"), "device": "cpu", "instructions": "AVX2", "threads": "1", "backend": "auto"}
 
 
@@ -42,3 +44,41 @@ def test_as_text():
     limited = CPU | {"instructions": "AVX2 ATEN_CPU_CAPABILITY=default"}
     assert arithmetic.parsed(arithmetic.text(limited)) == limited
     assert arithmetic.parsed("") == {} and arithmetic.text({}) == ""
+
+
+# -- the name of the processor tells apart those that round differently -------------------------------
+EPYC = """processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 1
+model name\t: AMD EPYC
+flags\t\t: fpu avx avx2 {more}
+
+processor\t: 1
+cpu family\t: 99
+model name\t: the second core
+"""
+
+
+@pytest.fixture()
+def name(tmp_path, monkeypatch):
+    def name(text: str | None) -> str:
+        monkeypatch.setattr(machine, "INFO", tmp_path / "cpuinfo")
+        machine.INFO.unlink(missing_ok=True)
+        if text is not None:
+            machine.INFO.write_text(text)
+        return CPU_NAME()
+
+    return name
+
+
+@pytest.mark.parametrize(("more", "vectors"), [("fma", "AVX2"), ("fma avx512f avx512bw", "AVX-512")])
+def test_generations_of_one_name_are_told_apart(name, more, vectors):
+    assert name(EPYC.format(more=more)) == f"AMD EPYC (family 25, model 1, {vectors})"
+
+
+def test_other_systems(name, monkeypatch):
+    assert name("processor : 0\nFeatures : fp asimd\nmodel name\t: Neoverse\n") == "Neoverse (NEON)"
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert name(None) == "arm64"
