@@ -161,13 +161,6 @@ def test_links_between_files_lead_somewhere(page):
             assert anchor in anchors(target), f"{page.name}: {link}"
 
 
-def test_every_page_is_in_the_navigation():
-    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
-    assert set(re.findall(r"([\w/-]+\.md)$", navigation, re.M)) == {
-        str(page.relative_to(ROOT / "docs")) for page in SITE
-    }
-
-
 def test_hooks_run_tools_of_the_environment():
     file = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     tools = {hook["entry"].split()[0] for repo in file["repos"] for hook in repo["hooks"]}

@@ -93,14 +93,6 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
 
 
-def test_the_note_says_what_partitions_had_to_change(spec):
-    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
-    head, *lines = path.read_text().splitlines()
-    path.write_text("\n".join([f"{head},partition", *(f"{line},3 of 4 owners take part" for line in lines)]) + "\n")
-    _, md, tex = build(spec)
-    assert md.count("Partition: 3 of 4 owners take part.") == tex.count("Partition: 3 of 4 owners take part.") == 1
-
-
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [
