@@ -95,10 +95,6 @@ def test_one_that_diverges_stops_and_keeps_its_best_finite_epoch():
 
 
 # -- whose data -------------------------------------------------------------------------------------
-def test_members_are_the_clients_of_the_true_cluster():
-    clients = replace(image_clients([2] * 5), clusters=[0, 1, 0, 2, 1])
-    found = [surrogate.members(spec_of(clusters=3, cluster=c), clients) for c in range(3)]
-    assert found == [[0, 2], [1, 4], [3]]
 
 
 # -- which steps ------------------------------------------------------------------------------------

@@ -33,17 +33,15 @@ cli.run(main)
 @pytest.fixture
 def nodes(tmp_path):
     """The folder of device nodes; empty."""
-    folder = tmp_path / "dev"
-    folder.mkdir()
-    return folder
+    (tmp_path / "dev").mkdir()
+    return tmp_path / "dev"
 
 
 @pytest.fixture
 def locks(tmp_path):
     """The folder in which the one with the locks is made."""
-    folder = tmp_path / "locks"
-    folder.mkdir()
-    return folder
+    (tmp_path / "locks").mkdir()
+    return tmp_path / "locks"
 
 
 @pytest.fixture(autouse=True)
