@@ -1,7 +1,7 @@
 # Which files the rules read and write, where that depends on the experiments: functions of wildcards.
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.strict import csv_files
-from fairfl.jobs import collect, fetch, reproduction, trials
+from fairfl.jobs import collect, fetch, reproduction, trials, tune
 from fairfl.judgement.recorded import CLAIMS, stored_comparison
 from fairfl.workflow import downloads
 
@@ -99,6 +99,12 @@ def runs_of_trials(wc):
     """Those of an algorithm at each point of the setting's grid."""
     points = trials.spec(workload, wc.setting, wc.algorithm)["points"]
     return [path for point in points for path in collected(point)]
+
+
+def trials_to_choose_by(wc):
+    """Trials of the grid's points; none of an only one."""
+    points = tune.spec(workload, wc.setting, wc.algorithm)["points"]
+    return rules.trials.output if len(points) > 1 else []
 
 
 # timing

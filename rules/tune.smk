@@ -21,7 +21,7 @@ rule trials:
 
 rule tune:
     input:
-        trials=rules.trials.output,
+        trials=trials_to_choose_by,
     output:
         "<results>/tuned/{setting}/{algorithm}.json",
     log:

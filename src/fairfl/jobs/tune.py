@@ -6,6 +6,7 @@ only, so no test number can reach the choice.
 
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -106,10 +107,11 @@ def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
 def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
     """The best point of the grid and all points with their scores; the earlier one wins a tie.
 
-    If every point diverged, the first one stands with value null.
+    If every point diverged, the first one stands with value null; so does an only one, which nobody tried.
     """
+    tried = len(spec.points) > 1
     points = [
-        {**point.model_dump(include=CHOSEN), "value": score(spec, point, rows)}
+        point.model_dump(include=CHOSEN) | {"value": score(spec, point, rows) if tried else None}
         for point in spec.points
     ]
     sign = 1 if spec.direction == "up" else -1
@@ -119,10 +121,13 @@ def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    files = {"trials": "final metrics of the grid's runs (.csv)", "out": "the choice (.json)"}
-    args, spec = job.parse(argv, "tune", Spec, **files)
+    parser = job.parser("tune", out="the choice (.json)")
+    help_trials = "final metrics of the grid's runs (.csv); not read if it has one point"
+    parser.add_argument("--trials", nargs="?", type=Path, help=help_trials)
+    args = parser.parse_args(argv)
+    spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out):
-        rows = [row for _, row in tables.rows(args.trials, COLUMNS)]
+        rows = [row for _, row in tables.rows(args.trials, COLUMNS)] if args.trials else []
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")
 
 

@@ -1,8 +1,11 @@
 """The tuning stage: what is chosen, from which numbers, and what a tuned run takes."""
 
+import json
+
 import pytest
 
 from fairfl.jobs import train, tune
+from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
 from tests.unit.simulation.federations import spec_of as training_spec
@@ -60,6 +63,14 @@ def test_one_diverged_seed_rules_a_point_out():
 def test_if_everything_diverged_the_first_point_stands_without_a_value():
     result = tune.choose(tune.Spec(**SPEC), rows(["", "", "", ""]))
     assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
+
+
+def test_the_only_point_of_a_grid_is_chosen_without_trials(tmp_path):
+    spec, out = json.dumps(SPEC | {"points": POINTS[1:2]}), tmp_path / "choice.json"
+    tune.main(["--spec", spec, "--trials", "--out", str(out)])
+    result = json.loads(out.read_text())
+    assert (result["hyperparameters"], result["value"]) == ({"beta": 2.0}, None)
+    assert train.tuned(run(tuned="all"), result_files.read(out, TunedChoice)).hyperparameters == {"beta": 2.0}
 
 
 def test_an_unknown_metric_names_the_nearest():

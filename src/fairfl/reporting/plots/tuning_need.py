@@ -49,7 +49,9 @@ class Trials(result_files.ResultFile):
     """What fairfl.jobs.tune tried for one algorithm in one setting."""
 
     class Point(result_files.ResultFile):
-        value: float | None = Field(description="score on validation data; null: diverged")
+        value: float | None = Field(
+            description="score on validation data; null: diverged, or the only point"
+        )
 
     metric: str
     direction: Literal["up", "down"]
@@ -98,7 +100,8 @@ def _panel(
         row: inputs.spec.files["tuned"].get(f"{setting}/{row.algorithm}")
         for row in inputs.rows_in(setting)
     }
-    tried = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
+    found = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
+    tried = {row: one for row, one in found.items() if one.points != [Trials.Point(value=None)]}
     points = [point.value for one in tried.values() for point in one.points]
     scores = [value for value in points if value is not None]
     if not scores:
