@@ -107,7 +107,7 @@ def main(argv: list[str] | None = None) -> None:
             pq.write_table(run_files.history_table(result), temporary)
         atomic.write_bytes(model, save(run_files.kept_tensors(spec, result)))
         found = run_files.facts(simulation) | {"training_seconds": round(training, 3)}
-        found |= {"chosen": choice.model_dump(exclude={"value"})} if choice else {}
+        found |= {"chosen": choice.model_dump(exclude={"value", "tried"})} if choice else {}
         summary = device.record(args, described, chosen, started, **found)
         checkpoint.remove()
     print(

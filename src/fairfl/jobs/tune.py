@@ -107,7 +107,7 @@ def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
 def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
     """The best point of the grid and all points with their scores; the earlier one wins a tie.
 
-    If every point diverged, the first one stands with value null; so does an only one, which nobody tried.
+    If every point diverged, the first one stands with value null; so does an only one, which is not tried.
     """
     tried = len(spec.points) > 1
     points = [
@@ -117,7 +117,8 @@ def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
     sign = 1 if spec.direction == "up" else -1
     finite = [point for point in points if point["value"] is not None]
     best = max(finite, key=lambda point: sign * point["value"]) if finite else points[0]
-    return {**spec.model_dump(exclude={"points", "code"}), **best, "points": points}
+    untried = {} if tried else {"tried": False}
+    return {**spec.model_dump(exclude={"points", "code"}), **best, **untried, "points": points}
 
 
 def main(argv: list[str] | None = None) -> None:

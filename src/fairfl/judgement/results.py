@@ -327,7 +327,8 @@ def chosen_values(path: Path) -> dict[str, float]:
     numbers = {
         name: float(value) for name, value in values.items() if isinstance(value, int | float)
     }
-    return numbers if choice.value is not None else dict.fromkeys(numbers, math.nan)
+    diverged = choice.tried and choice.value is None
+    return dict.fromkeys(numbers, math.nan) if diverged else numbers
 
 
 def partition_statistics(path: Path) -> dict[str, float]:

@@ -63,6 +63,7 @@ class TunedChoice(ResultFile):
     batch_size: int | None = Field(gt=0, description="null: full batch")
     hyperparameters: dict[str, bool | int | float | str]
     value: float | None = Field(description="of the metric; null: every point of the grid diverged")
+    tried: bool = Field(True, description="false: the only point of its grid, without a value")
 
 
 class Summary(ResultFile):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from fairfl.jobs import train, tune
+from fairfl.judgement.results import chosen_values
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
@@ -69,7 +70,8 @@ def test_the_only_point_of_a_grid_is_chosen_without_trials(tmp_path):
     spec, out = json.dumps(SPEC | {"points": POINTS[1:2]}), tmp_path / "choice.json"
     tune.main(["--spec", spec, "--trials", "--out", str(out)])
     result = json.loads(out.read_text())
-    assert (result["hyperparameters"], result["value"]) == ({"beta": 2.0}, None)
+    assert (result["hyperparameters"], result["value"], result["tried"]) == ({"beta": 2.0}, None, False)
+    assert chosen_values(out) == {"learning_rate": 0.1, "hp_beta": 2.0}  # and not: diverged
     assert train.tuned(run(tuned="all"), result_files.read(out, TunedChoice)).hyperparameters == {"beta": 2.0}
 
 

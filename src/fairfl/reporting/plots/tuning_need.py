@@ -49,13 +49,12 @@ class Trials(result_files.ResultFile):
     """What fairfl.jobs.tune tried for one algorithm in one setting."""
 
     class Point(result_files.ResultFile):
-        value: float | None = Field(
-            description="score on validation data; null: diverged, or the only point"
-        )
+        value: float | None = Field(description="score on validation data; null: diverged")
 
     metric: str
     direction: Literal["up", "down"]
     points: list[Point]
+    tried: bool = True  # False: the only point of its grid
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -101,7 +100,7 @@ def _panel(
         for row in inputs.rows_in(setting)
     }
     found = {row: result_files.read(Path(file), Trials) for row, file in files.items() if file}
-    tried = {row: one for row, one in found.items() if one.points != [Trials.Point(value=None)]}
+    tried = {row: one for row, one in found.items() if one.tried}
     points = [point.value for one in tried.values() for point in one.points]
     scores = [value for value in points if value is not None]
     if not scores:
