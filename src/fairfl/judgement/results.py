@@ -227,7 +227,7 @@ def _variant(algorithm: str, hyperparameters: str) -> Variant:
 
 def _number(row: Mapping[str, str], column: str) -> float:
     """NaN for an empty cell."""
-    return float(row[column]) if row[column].strip() else math.nan
+    return float(row[column].strip() or "nan")
 
 
 class _Lazy(Mapping[Key, Cell]):

@@ -41,7 +41,6 @@ def rows(
     with io.TextIOWrapper(
         io.BytesIO(inputs.read_bytes(path)), encoding="utf-8", newline=""
     ) as handle:
-        numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:
             remarks = remarks_of(handle)
             reader = csv.reader(handle, strict=True)
@@ -50,24 +49,25 @@ def rows(
             if missing:
                 hint = nearest(missing[0], names) if remedy is None else remedy
                 raise FairflError(f"{path}: no column {missing[0]!r}{hint}")
+            numbers = [(names.index(n), n, kind) for n, kind in columns.items() if kind is not str]
             for cells in filter(None, reader):  # not of empty lines
                 where = f"{path}, line {len(remarks) + reader.line_num}"
                 if len(cells) != len(names):
                     raise FairflError(f"{where}: expected {len(names)} cells")
-                row = dict(zip(names, cells, strict=True))
-                _check(where, row, numbers)
-                yield where, row
+                for place, name, kind in numbers:
+                    _check(where, name, cells[place], kind)
+                yield where, dict(zip(names, cells, strict=True))
         except (csv.Error, UnicodeDecodeError) as error:
             raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None
 
 
-def _check(where: str, row: dict[str, str], columns: Mapping[str, type]) -> None:
-    for name, kind in columns.items():
-        try:
-            kind(row[name] if row[name].strip() or kind is not float else "nan")
-        except ValueError:
+def _check(where: str, name: str, cell: str, kind: type) -> None:
+    try:
+        kind(cell)
+    except ValueError:
+        if kind is not float or cell.strip():
             expected = "a whole number" if kind is int else "a number"
-            raise FairflError(f"{where}: {name}: {shown(row[name])} is not {expected}") from None
+            raise FairflError(f"{where}: {name}: {shown(cell)} is not {expected}") from None
 
 
 def arrow(path: Path) -> "pa.Table":
