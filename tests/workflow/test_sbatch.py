@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fairfl.experiments.workload import load_workload
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -94,3 +95,17 @@ def test_what_the_profile_has_commented_out_works(asked):
         "train": everywhere | {"--partition": "gpu", "--gpus": "a100:1", "--time": "1440", "--mem": "2000"},
         "local_optimum": everywhere | {"--partition": "cpu", "--gres": "shard:1", "--time": "60", "--mem": "2000"},
     }
+
+
+@pytest.mark.parametrize("scale", ["quick", "small", "full"])
+def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
+    from snakemake.target_jobs import parse_target_jobs_cli_args
+    from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
+
+    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": scale, "tuned": True}
+    runs = load_workload(root, config).runs
+    specs = [
+        TargetSpec("train", {"setting": run.setting, "variant": run.variant.folder, "seed": str(run.seed)})
+        for run in runs
+    ]
+    assert parse_target_jobs_cli_args(encode_target_jobs_cli_args(specs)) == specs and len(specs) > 300

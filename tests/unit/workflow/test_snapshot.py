@@ -1,5 +1,6 @@
 """The copy of the project that jobs work from."""
 
+import errno
 import os
 import py_compile
 from importlib.util import cache_from_source
@@ -81,3 +82,13 @@ def test_bytecode_comes_along_only_for_the_same_source(root):
     new = snapshot.take(root, root / "results")
     assert Path(cache_from_source(str(new / MODULE))).exists() and (new / MODULE).stat().st_mtime < 2**32
     assert not Path(cache_from_source(str(new / "src/fairfl/b.py"))).exists()
+
+
+def test_a_full_disk_is_named_and_leaves_no_half_of_a_copy(root, monkeypatch):
+    def full(path, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as a write says it: without a file
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*results/\.code/\."):
+        snapshot.take(root, root / "results")
+    assert not list((root / "results/.code").iterdir())
