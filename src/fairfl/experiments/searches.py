@@ -109,6 +109,12 @@ class Tuning(Strict):
             _check_grid(self.grid, axes)
         return self
 
+    @property
+    def tries(self) -> bool:
+        """False if each algorithm has one point, which it takes untried."""
+        levels = [values for axes in self.algorithms.values() for values in axes.values()]
+        return max(map(len, self.grid.values())) > 1 or max(map(len, levels), default=1) > 1
+
 
 class Reading(Strict):
     """One way to read what the paper does not say."""

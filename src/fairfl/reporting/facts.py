@@ -137,7 +137,9 @@ def facts_of(workload: Workload, name: str) -> Facts:
             rounds=here.rounds,
             seeds=len(here.seeds),
             changed=changed_by_scale(workload, setting, *also),
-            tuned=tuning.applies if tuning and (workload.config.tuned or tuning.always) else None,
+            tuned=tuning.applies
+            if tuning and tuning.tries and (workload.config.tuned or tuning.always)
+            else None,
             calibrated=here.unstated.fitted if here.unstated else None,
             configured={
                 metric: value if math.isfinite(value) else None for metric, value in values.items()

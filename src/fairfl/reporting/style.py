@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
-# No PDF reader looks at the tables by which a font sets text: to cut them down took a sixth of a figure's time.
+# No PDF reader looks at the tables by which a font sets text: to cut them down took a seventh of a figure's time.
 subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB", "MATH", "kern"]
 
 READS = ("figures.mplstyle",)

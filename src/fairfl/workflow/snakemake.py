@@ -315,7 +315,7 @@ class Decision:
 
 async def _without_sizes(scheduler: JobScheduler, jobs: Iterable[Any]) -> None:
     """No sizes of inputs, which jobs of one priority are ranked by: to ask for those of all ready jobs before each
-    start takes more than all else that a start costs Snakemake.
+    start took a third of Snakemake's time.
     """
     scheduler._input_sizes = defaultdict(int)
 

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train, tune
 from fairfl.judgement.results import chosen_values
+from fairfl.reporting.facts import facts_of
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
@@ -107,3 +109,9 @@ def test_a_choice_for_another_run_is_refused():
 
 
 # -- The trials of one algorithm: which runs they are, and what is made of them.
+
+
+def test_no_table_says_that_tuning_chose_where_nothing_is_tried(root):
+    settings = facts_of(load_workload(root, {"scale": "quick", "papers": ["fairbench"]}), "fairbench_table4").settings
+    chosen = {name: facts.tuned for name, facts in settings.items()}
+    assert chosen["fairbench_shards"] == "all" and chosen["fairbench_rotated"] is chosen["fairbench_regression"] is None
