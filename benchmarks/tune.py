@@ -46,7 +46,8 @@ MOVES: list[list[dict[str, float]]] = [
     [{"alone_from": value} for value in _THRESHOLDS],
     [{"onednn_from": value, "alone_from": value} for value in _THRESHOLDS],
     [{"stack_bytes": float(2**k)} for k in range(20, 27)],
-    [{"columns_from": value} for value in (2.0**21, math.inf)],
+    [{"columns_from": value} for value in (2.0, 16.0, 32.0, math.inf)],
+    [{"pass_share": value} for value in (0.0, 0.17, 0.33, 0.5)],
 ]
 
 
@@ -62,7 +63,7 @@ def _cases() -> list[Workload]:
     ]
     return [
         workload.at(name=f"{sizes(workload)}, batch {batch or 'full'}", batch=batch)
-        for workload, batch in itertools.product(kinds, (10, 32, 64, 128, None))
+        for workload, batch in itertools.product(kinds, (5, 10, 20, 32, 64, 128, None))
     ]
 
 
@@ -99,9 +100,10 @@ class Rounds:
         # What the engine makes of the rules: rules of which it makes the same need not be told apart.
         self.made = frozenset(
             (
-                block.stack.count,
+                block.shape.models,
                 block.by_columns,
                 tuple(layer.onednn_from <= n for layer in block.stack.dense for n in case.batches),
+                block.shape.steps_a_pass,
             )
             for block in self.backend.blocks.kept.values()
         )
@@ -195,7 +197,11 @@ def samples(case: Workload) -> Part:
 def write(rules: Tuning, path: Path) -> None:
     """Rules of this kind of CPU into the file, if they are not there already; other kinds' stay as they are."""
     there = json.loads(path.read_text())
-    kept = {name: int(value) for name, value in asdict(rules).items() if value < math.inf}
+    kept = {
+        name: int(value) if value == int(value) else value
+        for name, value in asdict(rules).items()
+        if value < math.inf
+    }
     before = {name: value for name, value in there.get(kind(), {}).items() if name != "measured"}
     if before == kept:
         say(f"{path.name}: the rules of {kind()} stay as they are")

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -49,15 +48,33 @@ class Workload:
         return self.per_round * self.samples * self.epochs
 
     @property
+    def convolutions(self) -> list[tuple[int, int, int, int]]:
+        """Channels in and out, height and width of the outputs of each convolution; none in a dense model."""
+        found, (channels, height, width) = [], (*self.shape, 1, 1)[:3]
+        for out in self.model.get("channels", []):
+            grow = 2 * self.model["padding"] - self.model["kernel"] + 1
+            height, width = height + grow, width + grow
+            found.append((channels, out, height, width))
+            channels, height, width = out, height // 2, width // 2  # pooled
+        return found
+
+    @property
     def layers(self) -> list[tuple[int, int]]:
-        """Inputs and outputs of each layer of a dense model."""
-        hidden = self.model["hidden"] if self.model["name"] == "mlp" else []
-        return list(itertools.pairwise([math.prod(self.shape), *hidden, self.classes]))
+        """Inputs and outputs of each dense layer."""
+        *_, shape = (
+            self.shape,
+            *((out, height // 2, width // 2) for _, out, height, width in self.convolutions),
+        )
+        hidden = self.model.get("hidden", [])
+        sizes = hidden if isinstance(hidden, list) else [hidden]
+        return list(itertools.pairwise([math.prod(shape), *sizes, self.classes]))
 
     @property
     def flops(self) -> int:
         """Operations of one round: forward, gradient of weights, gradient of inputs (not of the first layer's)."""
-        macs = list(_macs(self.model, self.shape, self.classes))
+        area = self.model.get("kernel", 0) ** 2
+        macs = [h * w * out * inputs * area for inputs, out, h, w in self.convolutions]
+        macs += [inputs * out for inputs, out in self.layers]
         return self.samples_per_round * 2 * (3 * sum(macs) - macs[0])
 
     def at(self, **changes: Any) -> "Workload":
@@ -69,22 +86,6 @@ class Workload:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Workload":
         return cls(**plain | {"shape": tuple(plain["shape"])})
-
-
-def _macs(model: dict[str, Any], shape: tuple[int, ...], classes: int) -> Iterator[int]:
-    """Multiply-adds of one sample in each layer."""
-    hidden: list[int] = []
-    if model["name"] == "cnn":
-        channels, height, width = shape
-        for out in model["channels"]:
-            grow = 2 * model["padding"] - model["kernel"] + 1
-            yield (height + grow) * (width + grow) * out * channels * model["kernel"] ** 2
-            channels, height, width = out, (height + grow) // 2, (width + grow) // 2
-        shape, hidden = (channels, height, width), [model["hidden"]]
-    elif model["name"] == "mlp":
-        hidden = model["hidden"]
-    for inputs, outputs in itertools.pairwise([math.prod(shape), *hidden, classes]):
-        yield inputs * outputs
 
 
 def gemm_flops(device: str) -> int:

@@ -1,10 +1,11 @@
-"""The roofline of a row: the products of a round of a dense model and nothing else, each in its quickest form.
+"""The roofline of a row: the products of a round and nothing else, each in its quickest form.
 
 A product is the forward pass, the gradient of the weights or (but for the first layer) the gradient of the inputs of
 one layer. It runs as often as in a round: for all models and batches, over as many different tensors as there are
 models, and samples. Forms are mm, addmm and bmm (of all models or groups of them), baddbmm and oneDNN, with every
-operand in either layout, and the result or its transpose. The quickest is chosen for each product on its own, so a
-whole round can be slower than this, but hardly quicker: only by a form that is not among them.
+operand in either layout, and the result or its transpose. The same three of a convolution are torch's own, on images
+in rows or with channels last. The quickest is chosen for each product on its own, so a whole round can be slower than
+this, but hardly quicker: only by a form that is not among them.
 """
 
 import itertools
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.peers.gemm import onednn, onednn_fits
-from benchmarks.worker import Competitor, Job, Unfit
+from benchmarks.worker import Competitor, Job
 
 TRIAL_S = 0.02  # of each form at first; the best of these then run on all batches
 FINALISTS = 6
@@ -175,20 +176,89 @@ def quickest(operands: Operands, by_onednn: bool) -> Repeated:
     return finalists[times.index(min(times))]
 
 
+class Convolution:
+    """One product of a convolution in one layout, for all models and batches of an epoch."""
+
+    KEPT = ("gradient of inputs", "gradient of weights")
+
+    def __init__(
+        self,
+        name: str,
+        layer: tuple[int, int, int, int],
+        channels_last: bool,
+        job: Job,
+        like: Tensor,
+    ) -> None:
+        inputs, outputs, height, width = layer
+        model, w = job.workload.model, job.workload
+        layout = torch.channels_last if channels_last else torch.contiguous_format
+        self.form = "convolution, channels last" if channels_last else "convolution, in rows"
+        self.asked = [name == kept for kept in self.KEPT] + [False]  # and of the bias
+        self.padding = [model["padding"]] * 2
+        grow = 2 * model["padding"] - model["kernel"] + 1
+
+        def made(*shape: int) -> Tensor:
+            return like.new_empty(shape).uniform_(-1, 1).to(memory_format=layout)
+
+        weight = made(outputs, inputs, model["kernel"], model["kernel"])
+        results = {n: made(n, outputs, height, width) for n in set(w.batches)}
+        self.calls = [
+            (results[n], made(n, inputs, height - grow, width - grow), weight)
+            for n in w.batches * w.per_round
+        ]
+
+    def run(self, calls: slice = slice(None)) -> None:
+        for result, value, weight in self.calls[calls]:
+            if any(self.asked):
+                torch.ops.aten.convolution_backward(
+                    result,
+                    value,
+                    weight,
+                    None,
+                    [1, 1],
+                    self.padding,
+                    [1, 1],
+                    False,
+                    [0, 0],
+                    1,
+                    self.asked,
+                )
+            else:
+                torch.conv2d(value, weight, None, 1, self.padding)
+
+    seconds, wait = Repeated.seconds, Repeated.wait
+
+
+def quickest_layout(
+    name: str, layer: tuple[int, int, int, int], job: Job, like: Tensor
+) -> Convolution:
+    """The better of both on a tenth of the calls, in turns."""
+    made = [Convolution(name, layer, last, job, like) for last in (False, True)]
+    calls = math.ceil(len(made[0].calls) / 10)
+    times = [
+        min(times)
+        for times in zip(*([one.seconds(calls) for one in made] for _ in range(3)), strict=True)
+    ]
+    return made[times.index(min(times))]
+
+
 class Products(Competitor):
     """A "round" is all products of all layers, each in its quickest form, product after product."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         w = job.workload
-        if w.model["name"] == "cnn":
-            raise Unfit("convolutions are no matrix products")
         like = torch.empty(
             0, device=job.device, dtype=torch.bfloat16 if w.precision == "bf16" else torch.float32
         )
-        self.chosen: list[Repeated] = []
+        self.chosen: list[Repeated | Convolution] = []
         self.versions = {}
-        for place, layer in enumerate(w.layers):
+        for place, images in enumerate(w.convolutions):
+            for product in products_of(first=place == 0):
+                convolution = quickest_layout(product.name, images, job, like)
+                self.chosen.append(convolution)
+                self.versions[f"{images[0]}-{images[1]} {product.name}"] = convolution.form
+        for place, layer in enumerate(w.layers, start=len(w.convolutions)):
             for product in products_of(first=place == 0):
                 operands = Operands(product, layer, w.per_round, w.batches, like)
                 best = quickest(operands, onednn_fits(job))

@@ -62,6 +62,7 @@ def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None
     block=st.sampled_from([1, 2, 100]),
     alone=st.sampled_from([0, 100, 10**9]),
     alone_from=st.sampled_from([0, 20, math.inf]),
+    pass_share=st.sampled_from([0, 2, 100]),
     pulled=st.booleans(),
     momentum=st.sampled_from([0.0, 0.5, 0.9]),
     slope=st.sampled_from([None, propfair]),
@@ -69,7 +70,7 @@ def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None
 )
 @pytest.mark.slow
 def test_any_federation_gives_equal_updates_in_both_backends(
-    counts, batch_size, epochs, models, block, alone, alone_from, pulled, momentum, slope, seed
+    counts, batch_size, epochs, models, block, alone, alone_from, pass_share, pulled, momentum, slope, seed
 ):
     """Unequal sizes, blocks of any size, several models per client, all that a step can have."""
     clients = image_clients(counts, seed=seed)
@@ -78,9 +79,10 @@ def test_any_federation_gives_equal_updates_in_both_backends(
     start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start, momentum=momentum, slope=slope)
     with pytest.MonkeyPatch.context() as patch:
-        rules = Tuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8)
+        rules = Tuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8, pass_share=pass_share)
         patch.setattr(stacked_module, "tuning", lambda: rules)
         patch.setattr(stacked_module, "PADDING", 0)
+        patch.setattr(stacked_module, "FEWEST_SHARING", 2)
         patch.setattr(stacked_module, "ALONE_BYTES", alone)
         a = stacked.train(chosen, local(epochs, batch_size), 2).delta
     close(a, sequential.train(chosen, local(epochs, batch_size), 2).delta)
@@ -90,12 +92,15 @@ def test_any_federation_gives_equal_updates_in_both_backends(
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("local_term", [{}, {"momentum": 0.6, "prox": [0.7, 0.0, 2.0]}])
 def test_other_forms_of_the_products_are_the_same_products(model, batch_size, local_term, monkeypatch):
-    """float32, each client alone; oneDNN takes all products, and the evaluation's, or none, or samples are columns."""
+    """float32, each client alone; oneDNN takes all products, and the evaluation's, or none, or samples are columns, or
+    two steps share a pass over the first layer."""
     clients = image_clients([3, 9, 14], dtype=torch.float32)
     results, calls = [], []
     onednn = dense_kernels._onednn
+    monkeypatch.setattr(stacked_module, "FEWEST_SHARING", 2)
     monkeypatch.setattr(dense_kernels, "_onednn", lambda *tensors: calls.append(1) or onednn(*tensors))
-    for rules in (Tuning(alone_from=0), Tuning(alone_from=0, onednn_from=0), Tuning(alone_from=0, columns_from=0)):
+    for changes in ({}, {"onednn_from": 0}, {"columns_from": 0}, {"pass_share": 2}):
+        rules = Tuning(alone_from=0, **changes)
         monkeypatch.setattr(dense_kernels, "CLASSES_FIRST", rules.columns_from)
         for module in (dense_kernels, stacked_module, stacked_block):
             monkeypatch.setattr(module, "tuning", lambda rules=rules: rules)
@@ -105,6 +110,10 @@ def test_other_forms_of_the_products_are_the_same_products(model, batch_size, lo
         assert bool(calls) == (rules.onednn_from == 0)
         by_columns = rules.columns_from == 0 and batch_size is None and model["name"] == "logistic_regression"
         assert by_columns == all(block.by_columns for block in backend.blocks.kept.values())
+        delayed = [type(block.stack.dense[0]) is dense_kernels.DelayedLinear for block in backend.blocks.kept.values()]
+        # Only of clients with more than one batch.
+        shares = rules.pass_share > 0 and batch_size is not None and model["name"] == "mlp" and not local_term
+        assert sum(delayed) == (2 if shares else 0)
         calls.clear()
     expected = results[0]
     assert all(tensor.abs().max() > 0 for tensor in expected)

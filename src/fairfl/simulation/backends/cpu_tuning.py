@@ -28,9 +28,12 @@ class Tuning:
     alone_from: float = math.inf
     # Bytes of parameters of the models that train as one stack.
     stack_bytes: float = 4 * 2**20
-    # Multiply-adds of a linear model's full batch from which its samples are stored as columns too, X^T beside X, for
-    # the forward product W X^T; the gradient P^T X takes the rows. Never where oneDNN takes the products.
+    # Outputs of a linear model from which its full batches are stored as columns too, X^T beside X, for the forward
+    # product W X^T; the gradient P^T X takes the rows. Never where oneDNN takes the products.
     columns_from: float = math.inf
+    # Samples of several steps that share a pass over the first layer's weights, for each output of that layer; 0: none
+    # (fairfl.simulation.backends.dense_kernels.DelayedLinear).
+    pass_share: float = 0.0
 
 
 def kind() -> str:

@@ -226,6 +226,64 @@ class Linear:
                 z.addcmul_(anchor - y, prox)
 
 
+class DelayedLinear(Linear):
+    """A first layer whose w is read and written once in several steps, on batches X_0, X_1, ... that it knows ahead.
+
+    With G_r the gradient with respect to the outputs of step r, step s finds w - sum_{r<s} G_r^T X_r, and so
+
+        X_s w_s^T = X_s w^T - sum_{r<s} (X_s X_r^T) G_r
+
+    where X w^T and X X^T of all batches are one product each; at the end w <- w - G^T X. These are the same numbers but
+    for rounding. For steps on nothing but the gradient, in full precision.
+    """
+
+    def __init__(
+        self, models: tuple[int, ...], inputs: int, outputs: int, like: Tensor, *kind: Any
+    ) -> None:
+        super().__init__(models, inputs, outputs, like, *kind)
+
+        def made(n: int) -> tuple[Tensor, Tensor, Tensor]:
+            sizes = (n, outputs), (n, outputs), (n, n)
+            one, other, inner = (like.new_empty(*models, *size) for size in sizes)
+            return one, other, inner
+
+        self.of_size = cache(made)
+
+    def begin(self, samples: Tensor) -> None:
+        """Take the samples [*m, n, in] of the next steps."""
+        self.samples, self.done = samples, 0
+        self.ahead, self.gradients, self.inner = self.of_size(samples.shape[-2])
+        self.product(samples, self.parameters[0].mT, out=self.ahead)
+        self.product(samples, samples.mT, out=self.inner)
+
+    def forward(self, value: Tensor) -> Tensor:
+        done, end = self.done, self.done + value.shape[-2]
+        out = self.outputs(
+            end - done
+        )  # contiguous: a product into a part of `ahead` goes model by model
+        if len(self.parameters) == 2:
+            torch.add(self.ahead[..., done:end, :], self.parameters[1], out=out)
+        else:
+            out.copy_(self.ahead[..., done:end, :])
+        if done:
+            inner, before = self.inner[..., done:end, :done], self.gradients[..., :done, :]
+            self.add_product(out, inner, before, alpha=-1, out=out)
+        self.out = out.clamp_min_(0) if self.rectified else out
+        return self.out
+
+    def step(self, terms: Terms) -> None:
+        end = self.done + self.gradient.shape[-2]
+        self.gradients[..., self.done : end, :] = self.gradient
+        self.done = end
+        for bias in self.parameters[1:]:
+            bias.sub_(torch.sum(self.gradient, -2, keepdim=True, out=self.sum))
+
+    def end(self) -> None:
+        """Take the steps."""
+        weight = self.parameters[0]
+        self.add_product(weight, self.gradients.mT, self.samples, alpha=-1, out=weight)
+
+
 class Dropout:
     """x times a mask that holds 0 with probability p, else 1 / (1 - p).
 

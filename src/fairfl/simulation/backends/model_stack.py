@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends.dense_kernels import Dropout, Linear, Terms
+from fairfl.simulation.backends.dense_kernels import DelayedLinear, Dropout, Linear, Terms
 from fairfl.simulation.losses import ClosedForm
 
 
@@ -27,6 +27,7 @@ class Shape:
     directions: int = 0  # that models go along: none, one for all, or one each
     forced: bool = False
     first_batch_only: bool = False  # the samples are the first batch of a client that has more
+    steps_a_pass: int = 1  # that share a pass over the first layer's weights
 
 
 def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
@@ -83,7 +84,8 @@ class ModelStack:
             if isinstance(layer, nn.Linear):
                 sizes = self.models, layer.in_features, layer.out_features
                 kind = above is None, layer.bias is not None, isinstance(above, nn.ReLU)
-                yield Linear(*sizes, like, self.product, *kind)
+                delayed = self.shape.steps_a_pass > 1 and layer is model[1]
+                yield (DelayedLinear if delayed else Linear)(*sizes, like, self.product, *kind)
             elif isinstance(layer, nn.Dropout) and layer.p > 0:
                 yield Dropout(layer.p)
 

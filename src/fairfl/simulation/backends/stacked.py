@@ -24,6 +24,8 @@ ALONE_BYTES = 2**18
 # A client with less than half of the samples of the first in its block starts a new one, unless the padding is cheaper
 # than another round of kernels: multiply-adds of one model on the padded samples.
 PADDING = 2**20
+# Steps that share a pass over a layer's weights: fewer do not make up for the products among samples.
+FEWEST_SHARING = 4
 # Blocks that are kept for later rounds, and their bytes; on a GPU each is a captured graph, which takes long to make.
 KEPT_BLOCKS, KEPT_BYTES = 256, {"cpu": 2**27, "cuda": 2**32}
 
@@ -122,6 +124,14 @@ class Stacked:
                 yield first, place
                 first = place
 
+    def _steps_a_pass(self, batch: int, steps: int) -> int:
+        """Of so many plain steps of an epoch those that share a pass over the first layer's weights."""
+        if self.kind != "cpu" or self.linear or self.product != self.flat.dtype:
+            return 1
+        outputs = next(layer for layer in self.model if isinstance(layer, nn.Linear)).out_features
+        sharing = min(steps, int(tuning().pass_share * outputs) // batch)
+        return sharing if sharing >= FEWEST_SHARING else 1
+
     def _block(
         self, counts: list[int], local: LocalTraining, work: Work, start_losses: bool
     ) -> Block:
@@ -143,9 +153,11 @@ class Stacked:
             self.kind == "cpu" and single and not (proximal or directions or forced or frozen)
         )
         momentum = work.momentum != 0 and not single  # a single step does not know of momentum
+        plain = not (proximal or momentum or directions or forced or frozen or borrowed)
+        steps_a_pass = self._steps_a_pass(batch, -(-width // batch)) if plain else 1
         shape = Shape(
             len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, directions, forced,
-            first_batch_only,
+            first_batch_only, steps_a_pass,
         )  # fmt: skip
 
         def made() -> Block:

@@ -3,7 +3,7 @@
 Saves kernel launches: the models are one stack, and on a GPU the epoch is one CUDA graph.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch import Tensor
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
-from fairfl.simulation.backends.dense_kernels import Terms, buffers
+from fairfl.simulation.backends.dense_kernels import DelayedLinear, Terms, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
 from fairfl.simulation.backends.model_stack import ModelStack
 from fairfl.simulation.clients import Part, send, sent
@@ -38,11 +38,14 @@ class Block:
         # and are in the caches then; a CUDA graph needs those of an epoch.
         self.in_place = shape.models == 1 and shape.batch == width and not shape.first_batch_only
         self.by_columns = self.in_place and self._by_columns()
-        self.at_once = width if like.device.type == "cuda" else min(width, shape.batch)
+        on_gpu = like.device.type == "cuda"
+        self.at_once = width if on_gpu else min(width, shape.batch * shape.steps_a_pass)
         self.rows = torch.empty(shape.models, width, dtype=torch.int64)
         self.gathered = buffers(like.to(stack.product), models, self.flat.shape[1])
         self.inputs = like.new_empty(0)
         self.targets = like.new_empty(*models, stack.classes, width)
+        # Of full batches that are used where they are, by their first row.
+        self.targets_from: dict[int, Tensor] = {}
         self.weights = like.new_empty(*models, 1, width)
         steps = -(-width // shape.batch)
         terms = shape.proximal, shape.momentum, shape.directions, shape.forced
@@ -53,7 +56,7 @@ class Block:
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
             samples += shape.models * self.at_once * self.flat[0].nbytes
-        self.own_bytes = samples + stack.bytes(shape.batch)
+        self.own_bytes = samples + stack.bytes(shape.batch * shape.steps_a_pass)
         self.counts: list[int] = []
         self.loaded: list[int] | None = (
             None  # the clients whose samples are here, if another epoch may use them again
@@ -66,10 +69,9 @@ class Block:
     def _by_columns(self) -> bool:
         """Whether the full batch of one linear model is read as columns too, see Tuning."""
         first, size, samples = self.stack.dense[0], self.shape.width, self.part.inputs
-        products = size * first.shapes[0][-2] * first.shapes[0][-1]
         by_blas = samples.device.type == "cpu" and first.low is None and size < first.onednn_from
         small = samples.nbytes <= COLUMNS_BYTES and not self.stack.dropouts
-        return first.last and by_blas and small and products >= tuning().columns_from
+        return first.last and by_blas and small and self.stack.classes >= tuning().columns_from
 
     @property
     def bytes(self) -> int:
@@ -93,32 +95,47 @@ class Block:
 
     def _epoch(self, in_place: Tensor | None) -> None:
         """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
-        inputs = self.inputs if self.at_once == self.shape.width else None
-        inputs, targets, weights = (
-            inputs if in_place is None else in_place,
-            self.targets,
-            self.weights,
-        )
         batch = self.shape.batch
         windows = zip(
-            self.rows.split(batch, 1) if inputs is None else inputs.split(batch, -2),
-            targets.split(batch, -1),
-            weights.split(batch, -1),
+            self._batches(in_place),
+            self.targets.split(batch, -1),
+            self.weights.split(batch, -1),
             strict=True,
         )
+        none = Terms() if all(term is None for term in self.terms) else None
         for step, (x, target, weight) in enumerate(windows):
             for dropout in self.stack.dropouts:
                 real = [min(max(n - step * batch, 0), batch) for n in self.counts]
                 dropout.draws = list(zip(self.generators, real, strict=True))
             self.stack.step(
-                self._gathered(x) if inputs is None else x,
+                x,
                 target,
                 weight,
-                Terms(*(None if term is None else term[step] for term in self.terms)),
+                none or Terms(*(None if term is None else term[step] for term in self.terms)),
                 self.slope,
                 self.losses if step == 0 else None,
                 self.force,
             )
+
+    def _batches(self, in_place: Tensor | None) -> Iterator[Tensor]:
+        """Samples [*m, n, d] of each step. Those of the next come when its step has been taken."""
+        here = self.inputs if self.at_once == self.shape.width else None
+        here, first = here if in_place is None else in_place, self.stack.dense[0]
+        for samples in map(self._gathered, self._rows()) if here is None else (here,):
+            if not isinstance(first, DelayedLinear):
+                yield from samples.split(self.shape.batch, -2)
+                continue
+            first.begin(samples)
+            yield from samples.split(self.shape.batch, -2)
+            first.end()
+
+    def _rows(self) -> Iterator[Tensor]:
+        """Rows of the part whose samples are gathered at once, [m n], each client's together."""
+        whole = self.shape.width - self.shape.width % self.at_once
+        pieces = self.rows[:, :whole].view(self.shape.models, -1, self.at_once)
+        yield from pieces.transpose(0, 1).reshape(-1, self.shape.models * self.at_once)
+        if whole < self.shape.width:
+            yield self.rows[:, whole:].flatten()
 
     def train(
         self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor
@@ -182,26 +199,34 @@ class Block:
             return
         self.loaded = list(clients) if whole else None
         offsets, samples = self.part.offsets, len(self.part.labels)
-        for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
-            torch.add(order(size, local, round, client, epoch)[:n], offsets[client], out=row[:n])
-            row[n:] = min(offsets[client], samples - 1)
-        rows = sent(self.rows, self.part.labels.device)
         if self.in_place:
             first = min(offsets[clients[0]], samples - self.shape.width)
-            self.inputs = self.flat[first : first + self.shape.width].to(self.stack.product)
+            own = slice(first, first + self.shape.width)
+            self.inputs = self.flat[own].to(self.stack.product)
+            if first not in self.targets_from:
+                self.targets_from[first] = self._targets(self.part.labels[own]).contiguous()
+            self.targets.copy_(self.targets_from[first])
             if self.by_columns and self.counts[0]:
                 self.stack.dense[0].columns = self.part.columns(clients[0])
-        elif self.at_once == self.shape.width:
-            self.inputs = self._gathered(rows)
-        labels = self.part.labels[rows.flatten()].view(*self.stack.models, -1)
-        self.targets.copy_(self.stack.loss.targets(labels, self.stack.classes, self.targets.dtype))
+        else:
+            for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
+                places = order(size, local, round, client, epoch)[:n]
+                torch.add(places, offsets[client], out=row[:n])
+                row[n:] = min(offsets[client], samples - 1)
+            rows = sent(self.rows, self.part.labels.device).flatten()
+            if self.at_once == self.shape.width:
+                self.inputs = self._gathered(rows)
+            self.targets.copy_(self._targets(self.part.labels[rows].view(*self.stack.models, -1)))
+
+    def _targets(self, labels: Tensor) -> Tensor:
+        return self.stack.loss.targets(labels, self.stack.classes, self.targets.dtype)
 
     def _gathered(self, rows: Tensor) -> Tensor:
-        """Samples in these rows [m, n] of the part, [*m, n, d]."""
-        out = self.gathered(rows.shape[1])
+        """Samples in these rows [m n] of the part, [*m, n, d]."""
+        out = self.gathered(len(rows) // self.shape.models)
         into = out.view(-1, self.flat.shape[1])
         if out.dtype == self.flat.dtype:
-            torch.index_select(self.flat, 0, rows.flatten(), out=into)
+            torch.index_select(self.flat, 0, rows, out=into)
         else:
-            into.copy_(self.flat[rows.flatten()])
+            into.copy_(self.flat[rows])
         return out
