@@ -216,7 +216,7 @@ def write(rules: Tuning, path: Path) -> None:
 
 def shown(rules: dict[str, float]) -> str:
     return ", ".join(
-        f"{name} {'never' if value == math.inf else f'{value:,.0f}'}"
+        f"{name} {'never' if value == math.inf else f'{value:,.12g}'}"
         for name, value in rules.items()
     )
 

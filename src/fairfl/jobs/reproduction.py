@@ -94,7 +94,7 @@ def own(workload: Workload) -> list[str]:
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/papers/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
-    results/recorded/, papers/explanations/ and benchmarks/measured/ below `root`."""
+    results/recorded/, papers/explanations/ and benchmarks/ below `root`."""
     from fairfl.judgement.measurements import count
     from fairfl.judgement.recorded import (
         DIFFERENCES,
@@ -117,7 +117,9 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     names = vocabulary(root, reproduction, others)
     made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}
     made |= {PICTURE: status_svg(counts), DIFFERENCES: differences_text(reproduction.differences())}
-    for path in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+    for path in sorted(
+        found for of in ("", "docs/", "benchmarks/") for found in root.glob(f"{of}*.md")
+    ):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
         if f"{BEGIN}\n" in text:
             made[page] = filled(text, names, str(page))

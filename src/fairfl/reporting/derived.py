@@ -44,7 +44,7 @@ from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- derived", "<!-- end -->"
 _BLOCK = re.compile(rf"^{BEGIN}\n(.*?)\n-->\n(?:(?!{BEGIN}).)*?^{END}$", re.M | re.S)
-MEASURED = Path("benchmarks/measured")  # committed measurements
+MEASURED = ("benchmarks/measured", "benchmarks/results")  # committed measurements
 OWN = FOLDER / "own"  # tables and figures of experiments of one's own, as CSV
 
 
@@ -77,7 +77,7 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
 
 def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper]) -> dict[str, Any]:
     """What derived texts may name: the public methods of `Said`, `drawn` of experiments of one's `own`, and what
-    benchmarks/measured has by file."""
+    the folders of MEASURED have by file."""
 
     def drawn(name: str) -> list[dict[str, str]]:
         """The lines of an artifact's CSV, each with the `title` of its algorithm; of claims.csv, with their `text`."""
@@ -100,7 +100,8 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
     }
     return names | {
         path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((root / MEASURED).glob("*.json"))
+        for folder in MEASURED
+        for path in sorted((root / folder).glob("*.json"))
     }
 
 

@@ -31,14 +31,15 @@ def objective(rounds=10, **given):
     return lsr.LSR(lsr.Config(**given)).objective("cross_entropy", Samples(SHAPE, MEAN, STD), rounds)
 
 
-def terms(**given):
-    z1, z2, c = vector([2.0, 1.0, 0.0]), vector([1.0, 1.5, 0.0]), torch.tensor(0.5).double()
+def terms(c=0.5, **given):
+    z1, z2, c = vector([2.0, 1.0, 0.0]), vector([1.0, 1.5, 0.0]), torch.tensor(c).double()
     return [term.item() for term in lsr.terms(z1, z2, torch.tensor([0]), c, lsr.Config(**given))]
 
 
 def test_example():
     close(terms(), [0.516084, 0.350219, 0.364578])
     close(terms(official_code=True), [0.861861, 0.116740, 0.992881])
+    close(terms(c=0.3, sharpening=1.0)[0], 0.840206)  # -log(0.3 x 0.665241 + 0.7 x 0.331499)
 
 
 @pytest.mark.parametrize("official_code", [False, True])

@@ -175,7 +175,9 @@ class Linear:
         """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
         if self.rectified:
             torch.ops.aten.threshold_backward.grad_input(gradient, self.out, 0, grad_input=gradient)
-        self.gradient = gradient.mT if self.last else gradient
+        self.gradient, self.turned = gradient, gradient.mT
+        if self.last:
+            self.gradient, self.turned = self.turned, self.gradient
         if first:
             return None
         weight, n = self.parameters[0] if self.low is None else self.low, self.gradient.shape[-2]
@@ -185,7 +187,7 @@ class Linear:
 
     def step(self, terms: Terms) -> None:
         """Step on the gradient of `backward`."""
-        gradient = self.gradient.mT
+        gradient = self.turned
         if len(self.shapes) == 2:
             torch.sum(self.gradient, -2, keepdim=True, dtype=self.sum.dtype, out=self.sum)
         by_onednn = self.value.shape[-2] >= self.onednn_from

@@ -167,14 +167,16 @@ class ModelStack:
         value = inputs
         for layer in self.layers:
             value = layer.forward(value)
-        outputs = value.to(weights.dtype)
+        exact = self.product == weights.dtype
+        outputs = value if exact else value.to(weights.dtype)
         if losses is not None or slope is not None:
             measured = self.loss.of_targets(outputs, targets)
             if losses is not None:
                 losses.copy_(measured)
             if slope is not None:
                 weights = sloped(weights, measured, slope)
-        gradient: Any = self.loss.gradient(outputs, targets).mul_(weights).to(value.dtype)
+        gradient: Any = self.loss.gradient(outputs, targets).mul_(weights)
+        gradient = gradient if exact else gradient.to(value.dtype)
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.lowest)
             if isinstance(layer, Linear):
