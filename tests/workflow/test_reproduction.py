@@ -24,8 +24,9 @@ def clone(root, tmp_path_factory) -> Project:
     project = Project(root, folder, selection=("scale=full", "recorded=only"))
     shutil.copytree(root / "results/recorded", folder / "results/recorded", ignore=shutil.ignore_patterns(*derived))
     shutil.copy(root / "README.md", folder)
-    for folder_of in ("docs", "benchmarks/measured"):
+    for folder_of in ("docs", "benchmarks/measured", "benchmarks/results"):
         shutil.copytree(root / folder_of, folder / folder_of, dirs_exist_ok=True)
+    shutil.copy(root / "benchmarks/README.md", folder / "benchmarks")
     said = project.snakemake("reproduction", "results/full/ranking.csv").stdout
     assert "rule train" not in said and "rule fetch" not in said
     return project
@@ -33,7 +34,8 @@ def clone(root, tmp_path_factory) -> Project:
 
 @pytest.mark.long
 def test_the_committed_texts_are_what_the_record_gives(root, clone):
-    pages = [str(path.relative_to(root)) for path in [root / "README.md", *root.glob("docs/**/*.md")]]
+    found = [root / "README.md", root / "benchmarks/README.md", *root.glob("docs/**/*.md")]
+    pages = [str(path.relative_to(root)) for path in found]
     for name in (*COMMITTED, *pages):
         assert (clone.folder / name).read_text() == (root / name).read_text(), f"{name} is stale: `make report`"
 
