@@ -29,7 +29,8 @@ MEASURES = {f"{RIVAL} s / fairfl s": _ratio, "share of the matrix product's rate
 
 def committed_for(kind: str, folder: Path) -> Path:
     """The newest results in a folder that were measured on a kind of CPU or GPU. Raises FairflError."""
-    found = {path: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    all_results = {path: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    found = {path: document for path, document in all_results.items() if "workloads" in document}
     kinds = {
         path: document["machine"].get("kind", "unknown kind") for path, document in found.items()
     }

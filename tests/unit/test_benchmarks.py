@@ -20,6 +20,8 @@ from benchmarks.workloads import (
     gemm_flops,
 )
 
+from fairfl.runtime.errors import FairflError
+
 TINY = MLP_B64.at(name="tiny", model={"name": "mlp", "hidden": [8]}, batch=5, clients=6, samples=12, per_round=3)
 
 
@@ -149,3 +151,11 @@ def document_of(ratio=2.0, share=0.5):
 def test_check_fails_only_below_the_tolerance(fresh, tolerance, passes):
     lines = check.compared(fresh, document_of(), tolerance)
     assert len(lines) == 2 and all(passed for passed, _ in lines) == passes
+
+
+def test_the_committed_results_of_each_kind_of_cpu_are_found():
+    folder = Path(check.__file__).with_name("results")
+    names = {"AuthenticAMD AVX512": "amd-epyc", "GenuineIntel AVX512": "intel-xeon"}
+    assert {kind: check.committed_for(kind, folder).stem for kind in names} == names
+    with pytest.raises(FairflError, match=r"no committed results of a 'other'.*intel-xeon \(GenuineIntel AVX512\)"):
+        check.committed_for("other", folder)
