@@ -4,8 +4,8 @@ A product is the forward pass, the gradient of the weights or (but for the first
 one layer. It runs as often as in a round: for all models and batches, over as many different tensors as there are
 models, and samples. Forms are mm, addmm and bmm (of all models or groups of them), baddbmm and oneDNN, with every
 operand in either layout, and the result or its transpose. The same three of a convolution are torch's own, on images
-in rows or with channels last. The quickest is chosen for each product on its own, so a whole round can be slower than
-this, but hardly quicker: only by a form that is not among them.
+in rows or with channels last, with one weight for all models. The quickest is chosen for each product on its own, so a
+whole round can be slower than this, but hardly quicker: only by a form that is not among them.
 """
 
 import itertools
