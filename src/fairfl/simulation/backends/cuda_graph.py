@@ -221,9 +221,9 @@ class Recent(Generic[Kept]):
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What is kept under a key, made if it is not there."""
-        if key in self.kept:
-            self.kept[key] = self.kept.pop(key)  # the newest
-            return self.kept[key]
+        if (kept := self.kept.pop(key, None)) is not None:
+            self.kept[key] = kept  # the newest
+            return kept
         while self.kept and (
             len(self.kept) >= self.most or sum(one.bytes for one in self.kept.values()) > self.bytes
         ):

@@ -96,7 +96,7 @@ class ModelStack:
         """
         rows = (-1,) if self.models else ()
         sizes = [shape[-2] * shape[-1] for layer in self.dense for shape in layer.shapes]
-        pieces = iter(flat.split(sizes, dim=1))
+        pieces = iter(flat.split_with_sizes(sizes, 1))
         return [
             [next(pieces).view(*rows, *shape[-2:]) for shape in layer.shapes]
             for layer in self.dense

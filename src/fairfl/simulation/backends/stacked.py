@@ -5,6 +5,7 @@ Saves kernel launches and autograd: a step of all models of a block is one batch
 
 import itertools
 from collections.abc import Iterator
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -90,8 +91,9 @@ class Stacked:
         work = work if counts == unsorted else work.of(places)
         delta = work.start.new_empty(len(counts), self.size)
         measured = []
+        block_of = cache(lambda *counts: self._block([*counts], local, work, losses))
         for first, last in self._cuts(counts, local):
-            block = self._block(counts[first:last], local, work, losses)
+            block = block_of(*counts[first:last])
             piece = work if last - first == len(counts) else work.of(slice(first, last))
             block.train(piece, counts[first:last], local, round, delta[first:last])
             if losses:

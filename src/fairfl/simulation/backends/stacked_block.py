@@ -52,6 +52,17 @@ class Block:
         self.terms = Terms(
             *(like.new_zeros(steps, *models, 1, 1) if there else None for there in terms)
         )
+        # Of each step; the same views in every epoch.
+        self.windows = [
+            (target, weight, Terms(*(None if term is None else term[step] for term in self.terms)))
+            for step, (target, weight) in enumerate(
+                zip(
+                    self.targets.split(shape.batch, -1),
+                    self.weights.split(shape.batch, -1),
+                    strict=True,
+                )
+            )
+        ]
         self.losses = like.new_empty(*models, width) if shape.start_losses else None
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
@@ -96,14 +107,8 @@ class Block:
     def _epoch(self, in_place: Tensor | None) -> None:
         """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
         batch = self.shape.batch
-        windows = zip(
-            self._batches(in_place),
-            self.targets.split(batch, -1),
-            self.weights.split(batch, -1),
-            strict=True,
-        )
-        none = Terms() if all(term is None for term in self.terms) else None
-        for step, (x, target, weight) in enumerate(windows):
+        windows = zip(self._batches(in_place), self.windows, strict=True)
+        for step, (x, (target, weight, terms)) in enumerate(windows):
             for dropout in self.stack.dropouts:
                 real = [min(max(n - step * batch, 0), batch) for n in self.counts]
                 dropout.draws = list(zip(self.generators, real, strict=True))
@@ -111,7 +116,7 @@ class Block:
                 x,
                 target,
                 weight,
-                none or Terms(*(None if term is None else term[step] for term in self.terms)),
+                terms,
                 self.slope,
                 self.losses if step == 0 else None,
                 self.force,
@@ -122,11 +127,13 @@ class Block:
         here = self.inputs if self.at_once == self.shape.width else None
         here, first = here if in_place is None else in_place, self.stack.dense[0]
         for samples in map(self._gathered, self._rows()) if here is None else (here,):
+            whole = samples.shape[-2] <= self.shape.batch
+            batches = (samples,) if whole else samples.split(self.shape.batch, -2)
             if not isinstance(first, DelayedLinear):
-                yield from samples.split(self.shape.batch, -2)
+                yield from batches
                 continue
             first.begin(samples)
-            yield from samples.split(self.shape.batch, -2)
+            yield from batches
             first.end()
 
     def _rows(self) -> Iterator[Tensor]:
@@ -166,7 +173,8 @@ class Block:
 
         With momentum they are those of z, see Work, and y is averaged with z.
         """
-        if counts != self.counts:
+        same = counts == self.counts
+        if not same:
             self.counts = counts
             n = torch.tensor(counts, dtype=torch.float64).unsqueeze(1)  # [m, 1]
             place = torch.arange(self.shape.width).unsqueeze(0)
@@ -180,10 +188,12 @@ class Block:
                 torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T
             ).double()
         rate = work.rate / (1 - work.momentum) if self.shape.momentum else work.rate
-        send(
-            (self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights),
-            self.weights,
-        )
+        scale = (1 - work.mix) * rate
+        if not same or not torch.equal(scale, self.scale):
+            self.scale = scale
+            send((self.portions * scale[:, None, None]).view_as(self.weights), self.weights)
+        if not any(term is not None for term in self.terms):
+            return
         prox = None if work.prox is None else rate * work.prox
         for term, factor in zip(
             self.terms, (prox, 1 - work.momentum, work.along * rate, rate), strict=True
