@@ -19,6 +19,7 @@ def rows(
     Ratios and shares are taken turn by turn, so that drift cancels; median, smallest and largest are kept.
     """
     reference, products = measured.get(REFERENCE), measured.get("products")
+    reading = measured.get("reading")
     gemms = {name: own for name, own in measured.items() if name.startswith("gemm")}
     peaks = [
         gemm_flops(device) / min(turn)
@@ -44,7 +45,10 @@ def rows(
                 workload.flops / s / peak for s, peak in zip(own.medians, peaks, strict=True)
             )
         if products:
-            row["share_of_products"] = _median_ratio(products, own)
+            row["share_of_products"] = _median_ratio(products.medians, own)
+        if products and reading:
+            both = [sum(turn) for turn in zip(products.medians, reading.medians, strict=True)]
+            row["share_with_reading"] = _median_ratio(both, own)
         if reference:
             ratios = [s / r for s, r in zip(own.medians, reference.medians, strict=True)]
             row["ratio"] = {
@@ -67,11 +71,13 @@ def rows(
     if products:
         forms = {product: form for product, form in products.versions.items() if product != "torch"}
         entry["products"] = {"seconds": products.seconds, "turns": products.medians, "forms": forms}
+    if reading:
+        entry["reading"] = {"seconds": reading.seconds, "turns": reading.medians}
     return entry
 
 
-def _median_ratio(above: Measured, below: Measured) -> float:
-    return statistics.median(a / b for a, b in zip(above.medians, below.medians, strict=True))
+def _median_ratio(above: list[float], below: Measured) -> float:
+    return statistics.median(a / b for a, b in zip(above, below.medians, strict=True))
 
 
 def _number(value: float | None) -> str:
@@ -98,6 +104,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "GFLOP/s": lambda row: _number(row["gflops"]),
     "of peak": lambda row: _share(row.get("share_of_peak")),
     "of roofline": lambda row: _share(row.get("share_of_products")),
+    "of it and reading": lambda row: _share(row.get("share_with_reading")),
     "peak MiB (+ GPU)": lambda row: " + ".join(
         f"{row[key]:,.0f}" for key in ("peak_mib", "gpu_mib") if key in row
     ),
@@ -156,15 +163,18 @@ def _model(entry: dict[str, Any]) -> str:
 
 
 def _roofline(entry: dict[str, Any]) -> list[str]:
-    """What the layers' products alone take, and in which forms."""
+    """What the layers' products alone take, in which forms, and what reading the samples takes."""
     if "products" not in entry:
         return []
     seconds, forms = entry["products"]["seconds"], entry["products"]["forms"]
     kinds = [f"{product} by {form}" for product, form in forms.items()]
     rate = entry["flops_per_round"] / seconds / 1e9
-    return [
+    lines = [
         f"Roofline: the products alone take {_number(seconds)} s ({_number(rate)} GFLOP/s): {', '.join(kinds)}."
     ]
+    if "reading" in entry:
+        lines.append(f"Reading the samples once takes {_number(entry['reading']['seconds'])} s.")
+    return lines
 
 
 def _series(entry: dict[str, Any]) -> list[str]:

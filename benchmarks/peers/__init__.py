@@ -15,7 +15,8 @@ class Peer:
 
 REFERENCE = "fairfl"
 QUICKEST = ("indexed", "pfl")  # the plain loop and the simulator that come nearest on dense models
-YARDSTICKS = ("gemm-mm", "gemm-onednn", "products")  # what the hardware does: see their modules
+# What the hardware does: see their modules.
+YARDSTICKS = ("gemm-mm", "gemm-onednn", "products", "reading")
 PEERS = {
     REFERENCE: Peer(
         "fairfl",

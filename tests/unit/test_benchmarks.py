@@ -8,7 +8,7 @@ import pytest
 import torch
 from benchmarks import agreement, check, data, driver, environments, models, report, tune
 from benchmarks.bench import Bench
-from benchmarks.peers import dataloader, indexed, products
+from benchmarks.peers import dataloader, indexed, products, reading
 from benchmarks.peers import fairfl as own
 from benchmarks.worker import Job
 from benchmarks.workloads import (
@@ -65,6 +65,25 @@ def test_the_layers_alone_are_every_product_of_every_layer(tmp_path):
     assert min(alone.rounds(1)) > 0
 
 
+@pytest.mark.parametrize("batch", [None, 2])
+def test_reading_takes_every_sample_of_other_clients_once(tmp_path, monkeypatch, batch):
+    w = TINY.at(batch=batch, per_round=2)
+    own, read = reading.start(job_of(w, tmp_path), "reading"), []
+    own.inputs = torch.arange(w.clients * w.samples).float().unsqueeze(1)
+    select = torch.Tensor.index_select
+    monkeypatch.setattr(torch.Tensor, "sum", lambda x: read.append(x.flatten()))
+    monkeypatch.setattr(torch.Tensor, "index_select", lambda x, *at: read.append(select(x, *at).flatten()))
+    rounds = []
+    for _ in range(4):
+        read.clear()
+        own.step()
+        rounds.append(torch.cat(read).int().tolist())
+    for rows in rounds:
+        clients = sorted({row // w.samples for row in rows})
+        assert len(clients) == 2 and sorted(rows) == [k * w.samples + i for k in clients for i in range(w.samples)]
+    assert len({frozenset(rows) for rows in rounds}) > 1
+
+
 # -- rules -----------------------------------------------------------------------------------------
 @torch.no_grad()
 def test_rules_are_compared_only_where_the_engine_makes_something_else_of_them(tmp_path):
@@ -119,6 +138,7 @@ def test_tiny_run_from_end_to_end(tmp_path, monkeypatch):
     for entry, row in ((e, row) for e in (tiny, full) for row in e["competitors"].values()):
         assert len(row["turns"]) == 2 and row["rounds"] >= 2
         assert row["start_s"] > row["seconds"] > 0 and row["peak_mib"] > 50 and 0 < row["share_of_peak"] < 1
+        assert row["share_with_reading"] > row["share_of_products"] > 0 and entry["reading"]["seconds"] > 0
         assert row["gflops"] == pytest.approx(entry["flops_per_round"] / row["seconds"] / 1e9)
         assert row["versions"]["torch"] == torch.__version__
     assert full["competitors"]["fairfl"]["ratio"] == {"median": 1.0, "min": 1.0, "max": 1.0}

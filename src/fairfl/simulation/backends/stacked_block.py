@@ -48,27 +48,25 @@ class Block:
         self.targets_from: dict[int, Tensor] = {}
         self.weights = like.new_empty(*models, 1, width)
         steps = -(-width // shape.batch)
-        terms = shape.proximal, shape.momentum, shape.directions, shape.forced
+        asked = shape.proximal, shape.momentum, shape.directions, shape.forced
         self.terms = Terms(
-            *(like.new_zeros(steps, *models, 1, 1) if there else None for there in terms)
+            *(like.new_zeros(steps, *models, 1, 1) if there else None for there in asked)
         )
-        # Of each step; the same views in every epoch.
-        self.windows = [
-            (target, weight, Terms(*(None if term is None else term[step] for term in self.terms)))
-            for step, (target, weight) in enumerate(
-                zip(
-                    self.targets.split(shape.batch, -1),
-                    self.weights.split(shape.batch, -1),
-                    strict=True,
-                )
-            )
+        # Targets, weights and terms of each step: the same views in every epoch.
+        targets, weights = (
+            tensor.split(shape.batch, -1) for tensor in (self.targets, self.weights)
+        )
+        terms = [
+            Terms(*(None if t is None else t[step] for t in self.terms)) for step in range(steps)
         ]
+        self.windows = list(zip(targets, weights, terms, strict=True))
         self.losses = like.new_empty(*models, width) if shape.start_losses else None
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
             samples += shape.models * self.at_once * self.flat[0].nbytes
         self.own_bytes = samples + stack.bytes(shape.batch * shape.steps_a_pass)
         self.counts: list[int] = []
+        self.scale: Tensor | None = None  # rates [m] that the weights of these counts are made of
         self.loaded: list[int] | None = (
             None  # the clients whose samples are here, if another epoch may use them again
         )
@@ -173,9 +171,8 @@ class Block:
 
         With momentum they are those of z, see Work, and y is averaged with z.
         """
-        same = counts == self.counts
-        if not same:
-            self.counts = counts
+        if counts != self.counts:
+            self.counts, self.scale = counts, None
             n = torch.tensor(counts, dtype=torch.float64).unsqueeze(1)  # [m, 1]
             place = torch.arange(self.shape.width).unsqueeze(0)
             size = (n - place // self.shape.batch * self.shape.batch).clamp(max=self.shape.batch)
@@ -189,7 +186,7 @@ class Block:
             ).double()
         rate = work.rate / (1 - work.momentum) if self.shape.momentum else work.rate
         scale = (1 - work.mix) * rate
-        if not same or not torch.equal(scale, self.scale):
+        if self.scale is None or not torch.equal(scale, self.scale):
             self.scale = scale
             send((self.portions * scale[:, None, None]).view_as(self.weights), self.weights)
         if not any(term is not None for term in self.terms):
