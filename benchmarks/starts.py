@@ -5,6 +5,7 @@ at once. CPU seconds are user + system of everything that ran for the job: clien
 Prints one JSON object.
 """
 
+import contextlib
 import json
 import os
 import statistics
@@ -21,15 +22,15 @@ sys.path.insert(0, str(ROOT / "src"))
 from fairfl.runtime.warm_start import client  # noqa: E402
 from fairfl.runtime.warm_start.client import VARIABLE  # noqa: E402
 from fairfl.runtime.warm_start.launch import Server  # noqa: E402
-from fairfl.workflow import snakemake  # noqa: E402
+from fairfl.workflow import environment, snakemake  # noqa: E402
 
 REPETITIONS = 10
 SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
 COMMAND = [sys.executable, client.__file__]
 
 
-def prepared(folder: Path) -> list[str]:
-    """Make data and partition; the training command without --out."""
+def prepared(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """Make data and partition; the training command without --out, and what the server of its rule imports."""
     graph = snakemake.parsed(ROOT, {"scale": "quick", "papers": ["eagle"]})["graph"]
     training = graph.job(f"train/{SETTING}/fedavg/default/seed{SEED}")
     prepare, partition = map(graph.job, training.inputs[:2])
@@ -51,27 +52,33 @@ def prepared(folder: Path) -> list[str]:
         subprocess.run([*COMMAND, *command], check=True, stdout=subprocess.DEVNULL)
     short = training.parsed | {"rounds": 3, "evaluate_every": 3}
     common = ["--data", data, "--partition", rows, "--device", "cpu", "--threads", "1"]
-    return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common]
+    shared = environment.shared_modules([training], at_least=1)
+    return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common], shared
 
 
 def server_cpu(server: Server) -> float:
-    """User + system seconds of the server and of the jobs that it has waited for."""
+    """User + system seconds of the servers, one for each rule, and of the jobs that they have waited for."""
     assert server.process is not None
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    ticks = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            fields = file.read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == server.process.pid:  # its session
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def measured(
     command: list[str], out: Path, address: str | None, at_once: int
 ) -> tuple[float, float, float]:
     """CPU seconds per job without the server's, wall seconds until all are done, training seconds of the first."""
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    environment |= {VARIABLE: address} if address else {}
+    variables = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    variables |= {VARIABLE: address} if address else {}
     begun = time.perf_counter()
     jobs = [
         subprocess.Popen(
             [*command, "--out", str(out / str(n)), "--checkpoint", str(out / f"{n}.pt")],
-            env=environment,
+            env=variables,
             stdout=subprocess.DEVNULL,
         )
         for n in range(at_once)
@@ -92,9 +99,9 @@ def main() -> None:
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command = prepared(folder)
+        command, shared = prepared(folder)
         server = Server()
-        server.start()
+        server.start(shared=shared)
         address = os.environ[VARIABLE]
         measured(command, folder / "first", address, 1)
         start = server_cpu(server)

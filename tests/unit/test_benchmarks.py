@@ -1,12 +1,13 @@
 """Benchmarks: operations counted by hand, the same work for all, turns, report, regression check."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import agreement, check, data, driver, environments, models, report, tune
+from benchmarks import agreement, check, data, driver, environments, models, report, starts, tune
 from benchmarks.bench import Bench
 from benchmarks.peers import dataloader, indexed, products, reading
 from benchmarks.peers import fairfl as own
@@ -144,6 +145,23 @@ def test_tiny_run_from_end_to_end(tmp_path, monkeypatch):
     assert full["competitors"]["fairfl"]["ratio"] == {"median": 1.0, "min": 1.0, "max": 1.0}
     assert str(tmp_path) not in json.dumps(document) and str(Path.home()) not in json.dumps(document)
     assert "tiny_full" in report.markdown(document)
+
+
+@pytest.mark.slow
+def test_a_warm_start_is_measured_as_the_workflow_makes_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    command, shared = starts.prepared(tmp_path)
+    assert {"fairfl.jobs.train", "fairfl.simulation.simulation"} <= set(shared["fairfl.jobs.train"])
+    server = starts.Server()
+    server.start(shared=shared)
+    try:
+        address = os.environ[starts.VARIABLE]
+        starts.measured(command, tmp_path / "first", address, 1)
+        before = starts.server_cpu(server)
+        starts.measured(command, tmp_path / "warm", address, 2)
+        assert starts.server_cpu(server) > before  # the jobs are forked from the server of their rule
+    finally:
+        server.stop()
 
 
 # -- regression check ------------------------------------------------------------------------------
