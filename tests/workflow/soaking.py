@@ -28,6 +28,7 @@ from tests.workflow.faults import (
     servers_in,
     signal_to,
     start,
+    state_of,
     stop_all,
 )
 from tests.workflow.small_project import Project
@@ -423,7 +424,9 @@ class Soak:
 
     def must_be_gone(self) -> None:
         if not gone(self.project.folder, PATIENCE):
-            raise self.broken(f"Snakemake has ended, but this still runs: {processes_in(self.project.folder)}")
+            running = processes_in(self.project.folder)
+            states = "\n".join(map(state_of, running))
+            raise self.broken(f"Snakemake has ended, but this still runs: {running}\n{states}")
 
     def broken(self, why: str, workflow: Workflow | None = None) -> Broken:
         """The error, with all that is needed to see it again."""
