@@ -1,8 +1,9 @@
-"""python -m tests.golden [--write]: hold the CSVs of `make` at quick scale against those that were committed.
+"""python -m tests.golden [--write]: compare what `make` has written at quick scale with what was committed.
 
-On the kind of machine that the committed digests are from, every CSV must be equal to the byte, except columns that
-hold fingerprints and artifacts that print seconds of this machine. Another processor or torch rounds otherwise, and
-some trainings amplify that: there the numbers need only agree within the tolerances below.
+On the kind of machine that the committed digests are from, every CSV and every table as Markdown and LaTeX must be
+equal to the byte, except columns that hold fingerprints and artifacts that print seconds of this machine. Another
+processor or torch rounds otherwise, and some trainings amplify that: there the numbers need only agree within the
+tolerances below.
 """
 
 import argparse
@@ -45,14 +46,35 @@ def machine() -> dict[str, str]:
 
 def tables(results: Path) -> dict[str, pd.DataFrame]:
     """All CSVs that a reader of the papers sees, by path below `results`, without what differs between equal runs."""
-    paths = [path for path in sorted(results.glob("*/*.csv")) if path.parent.name not in FOLDERS]
-    paths += [results / f"{name}.csv" for name in ("comparison", "claims", "ranking")]
+    paths = [*of_papers(results, "csv"), *(results / f"{name}.csv" for name in ("comparison", "claims", "ranking"))]
     frames = {str(path.relative_to(results)): read(path) for path in paths}
-    timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
+    timed = timed_in(frames)
     return {
         path: frame.drop(columns="fingerprints", errors="ignore")[~in_any(frame, timed)]
         for path, frame in frames.items()
     }
+
+
+def of_papers(results: Path, ending: str) -> list[Path]:
+    """The files of tables and figures."""
+    return [path for path in sorted(results.glob(f"*/*.{ending}")) if path.parent.name not in FOLDERS]
+
+
+def texts(results: Path) -> dict[str, str]:
+    """Digests of the tables as Markdown and LaTeX, by path below `results`, without those that print seconds."""
+    frames = {str(path): read(path) for path in of_papers(results, "csv")}
+    timed = timed_in(frames)
+    return {
+        str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for ending in ("md", "tex")
+        for path in of_papers(results, ending)
+        if f"{path.parent.name}_{path.name.partition('.')[0]}" not in timed
+    }
+
+
+def timed_in(frames: dict[str, pd.DataFrame]) -> set[str]:
+    """Artifacts that print times of this machine."""
+    return {name for frame in frames.values() for name in measured_in_seconds(frame)}
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -62,7 +84,6 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def measured_in_seconds(frame: pd.DataFrame) -> set[str]:
-    """Artifacts that print times of this machine."""
     return set(frame["artifact"][frame["unit"] == "seconds"]) if {"artifact", "unit"} <= set(frame) else set()
 
 
@@ -83,24 +104,25 @@ def numbers(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return frame.loc[(frame["ours"] != "") & published, [*KEY, "ours"]].drop_duplicates(KEY)
 
 
+def digests_of(results: Path) -> dict[str, str]:
+    return {path: digest(frame) for path, frame in tables(results).items()} | texts(results)
+
+
 def write(results: Path) -> None:
-    frames = tables(results)
-    record = {"machine": machine(), "digests": {path: digest(frame) for path, frame in frames.items()}}
+    record = {"machine": machine(), "digests": digests_of(results)}
     DIGESTS.write_text(json.dumps(record, indent=1) + "\n")
-    numbers(frames).to_csv(NUMBERS, index=False, lineterminator="\n")
+    numbers(tables(results)).to_csv(NUMBERS, index=False, lineterminator="\n")
 
 
 def problems(results: Path) -> list[str]:
-    """Where the results part from the committed ones: a line each, empty if nowhere."""
-    committed, frames = json.loads(DIGESTS.read_text()), tables(results)
+    """Where the results differ from the committed ones: a line each, empty if nowhere."""
+    committed, found = json.loads(DIGESTS.read_text()), digests_of(results)
     digests = committed["digests"]
-    missing = [f"{path}: missing" for path in sorted(digests.keys() - frames.keys())]
-    missing += [f"{path}: not among the committed ones" for path in sorted(frames.keys() - digests.keys())]
+    missing = [f"{path}: missing" for path in sorted(digests.keys() - found.keys())]
+    missing += [f"{path}: not among the committed ones" for path in sorted(found.keys() - digests.keys())]
     if committed["machine"] == machine():
-        return missing + [
-            f"{path}: differs" for path, frame in frames.items() if path in digests and digest(frame) != digests[path]
-        ]
-    return missing + far_apart(read(NUMBERS), numbers(frames))
+        return missing + [f"{path}: differs" for path, own in found.items() if digests.get(path, own) != own]
+    return missing + far_apart(read(NUMBERS), numbers(tables(results)))
 
 
 def far_apart(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:

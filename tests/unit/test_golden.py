@@ -10,7 +10,7 @@ from tests.golden import __main__ as held
 CELL = {"setting": "s", "algorithm": "a", "hyperparameters": "", "metric": "m", "unit": "percent"}
 
 
-def results(folder, value="1.5", fingerprint="f0", seconds="3", artifacts=range(10)):
+def results(folder, value="1.5", fingerprint="f0", seconds="3", artifacts=range(10), heading=""):
     """Results of one paper: ten tables of one number each, and one that holds seconds."""
     rows = [
         {"artifact": f"p_table{n}", **CELL, "ours": "2" if n else value, "fingerprints": fingerprint} for n in artifacts
@@ -20,6 +20,8 @@ def results(folder, value="1.5", fingerprint="f0", seconds="3", artifacts=range(
     for row in rows:
         name = row["artifact"].removeprefix("p_")
         pd.DataFrame([row]).drop(columns="fingerprints").to_csv(folder / "p" / f"{name}.csv", index=False)
+        for ending in ("md", "side_by_side.tex"):
+            (folder / "p" / f"{name}.{ending}").write_text(f"{row['ours']}{heading}")
     pd.DataFrame(rows).to_csv(folder / "comparison.csv", index=False)
     pd.DataFrame([{"artifact": "p_table1", "claim": "c", "status": "supported"}]).to_csv(
         folder / "claims.csv", index=False
@@ -49,7 +51,13 @@ def test_fingerprints_and_seconds_may_differ(tmp_path):
 
 def test_another_number_is_told_by_the_files_that_hold_it(tmp_path):
     told = held.problems(results(tmp_path / "now", value="1.5000001"))
-    assert told == ["p/table0.csv: differs", "comparison.csv: differs"]
+    texts = ["p/table0.md: differs", "p/table0.side_by_side.tex: differs"]
+    assert told == ["p/table0.csv: differs", "comparison.csv: differs", *texts]
+
+
+def test_another_text_of_equal_numbers_is_told(tmp_path):
+    told = held.problems(results(tmp_path / "now", heading=" ", artifacts=range(10)))
+    assert len(told) == 20 and "p/table3.side_by_side.tex: differs" in told and "p/table3.csv: differs" not in told
 
 
 def test_missing_and_unknown_files_are_told(tmp_path):
