@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shlex
 import tomllib
 from pathlib import Path
 
@@ -26,18 +25,6 @@ RULES = {
 }
 
 
-def code_lines(text: str) -> list[str]:
-    """Lines of code blocks, without the remark at their end."""
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
-    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
-
-
-def commands(word: str) -> list[list[str]]:
-    """Words of each documented command line that begins with `word`, ellipses apart."""
-    lines = [line for line in code_lines(TEXT) if line.split(" ")[0] == word]
-    return [shlex.split(line) for line in dict.fromkeys(lines) if "..." not in line]
-
-
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
@@ -52,12 +39,6 @@ def test_the_documentation_is_short():
 def test_every_option_is_in_the_committed_configuration():
     """docs/configuration.md is made from it and the fields' descriptions (tests/unit/test_reference.py)."""
     assert Config.model_fields.keys() == yaml.safe_load((ROOT / "config.yaml").read_text()).keys()
-
-
-def test_documented_make_targets_exist():
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
-    named = {words[1] for words in commands("make") if len(words) > 1 and words[1][0] != "-" and "=" not in words[1]}
-    assert named and named <= targets
 
 
 def stems(pattern: str, holding: str = "") -> list[str]:
@@ -89,31 +70,6 @@ def test_trainings_for_a_proposal_are_those_of_the_papers():
     for title, count in rows:
         workload = load_workload(ROOT, {"scale": "full", "papers": [papers[title]]})
         assert len(workload.runs) == int(count), title
-
-
-@pytest.mark.parametrize("words", commands("snakemake"), ids=" ".join)
-def test_documented_snakemake_commands_are_possible(words):
-    """Options are valid, targets and profiles exist; nothing is planned."""
-    config, targets, place = yaml.safe_load((ROOT / "config.yaml").read_text()), [], "targets"
-    takes_values = {"--config": "config", "--workflow-profile": "profile", "--cores": "value"}
-    for word in words[1:]:
-        if word == "--":
-            place = "targets"
-        elif word.startswith("--"):
-            place = takes_values.get(word, "value" if word not in ("--dry-run", "--verbose") else "targets")
-        elif place == "config":
-            key, _, value = word.partition("=")
-            config[key] = yaml.safe_load(value)
-        elif place == "profile":
-            assert (ROOT / word / "profile.yaml").is_file()
-            place = "targets"
-        elif place == "value":
-            place = "targets"
-        else:
-            targets.append(word)
-    workload = load_workload(ROOT, config)
-    known = {*workload.papers, *workload.artifacts, *RULES}
-    assert set(targets) <= known
 
 
 def test_files_that_the_documentation_names_exist():

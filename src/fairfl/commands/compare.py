@@ -53,6 +53,17 @@ _HEAD = "# Written by `fairfl compare"
 
 def main(root: Path, argv: list[str]) -> None:
     """Raises FairflError for what cannot be compared, before anything is written or run."""
+    given, words = config_of(argv)
+    options, rest = split_at(words, "--")
+    args, others = make_parser().parse_known_args(options)
+    here = Path.cwd()
+    os.chdir(root)
+    with ExitStack() as undo:
+        _run(args, undo, here, given, argv, [*others, *rest])
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's own options; others are Snakemake's."""
     parser = argparse.ArgumentParser(
         prog="fairfl compare",
         description=__doc__,
@@ -77,13 +88,7 @@ def main(root: Path, argv: list[str]) -> None:
         action="store_true",
         help="data that are not on this machine may be downloaded",
     )
-    given, words = config_of(argv)
-    options, rest = split_at(words, "--")
-    args, others = parser.parse_known_args(options)
-    here = Path.cwd()
-    os.chdir(root)
-    with ExitStack() as undo:
-        _run(args, undo, here, given, argv, [*others, *rest])
+    return parser
 
 
 def _run(

@@ -21,12 +21,7 @@ _LONGEST = 40
 
 def main(root: Path, argv: list[str]) -> None:
     """Raises FairflError for a bad name, and if a file is there already; then nothing is written."""
-    parser = argparse.ArgumentParser(prog="fairfl new", description=__doc__)
-    parser.add_argument("kind", choices=sorted(KINDS))
-    parser.add_argument(
-        "name", help="small letters, digits and _; of a paper, letters and digits only"
-    )
-    args = parser.parse_args(argv)
+    args = make_parser().parse_args(argv)
     name = checked(args.kind, args.name)
     files, advice = KINDS[args.kind](root, name)
     for path in files:
@@ -40,6 +35,16 @@ def main(root: Path, argv: list[str]) -> None:
         print(f"wrote {_shown(root, path)}")
     test = next(path for path in files if path.name.startswith("test_"))
     print(f"\ntest it: .venv/bin/python -m pytest {_shown(root, test)}\n{advice}")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's options."""
+    parser = argparse.ArgumentParser(prog="fairfl new", description=__doc__)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument(
+        "name", help="small letters, digits and _; of a paper, letters and digits only"
+    )
+    return parser
 
 
 def checked(kind: str, name: str) -> str:
