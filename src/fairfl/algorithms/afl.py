@@ -15,6 +15,9 @@ where s is 0.
 
 `report` says which model is evaluated: the mean of all models after a round, (1/t) sum_{i=1..t} x_i, or the last one.
 Clients always receive the last one.
+
+Tables run: EAGLE with start = uniform, order = ascent_first, report = last; FedEBA+ with order = ascent_first; FOCUS
+with order = ascent_first; FedFV with start = uniform; VRed with order = ascent_first, report = last.
 """
 
 from typing import Literal

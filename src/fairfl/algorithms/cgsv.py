@@ -20,6 +20,8 @@ out; the code of RFFL, by the same authors, adds d_k, at most Gamma long, and th
 All of this is about parameters; buffers of w_k are those of y_k. `official_topk` keeps at most D_l - 1 entries, none of
 a tensor of one, as the released code (which fails there). In a round with some of the clients, sums and r_k are over
 them: they keep the total importance that they had, and models and importances of the others stay.
+
+Tables run: FOCUS with top_up = true.
 """
 
 from math import inf, prod

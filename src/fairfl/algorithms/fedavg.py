@@ -3,6 +3,8 @@
     min_x  sum_k p_k F_k(x),    x <- sum_k p_k x_k  =  x - sum_k p_k D_k
 
 with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m (EAGLE section 2: "uniform weights").
+
+Tables run: EAGLE with weighting = uniform; FedFV with weighting = uniform.
 """
 
 from typing import Literal

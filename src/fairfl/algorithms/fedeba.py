@@ -17,6 +17,8 @@ Reconstructed  (3) and (4), from that. The weights rely "solely on the loss of t
 Confirmed      FedEBA+ with alpha = 0 is this: the same numbers in tables 7, 15 ("(1)") and 20.
 Recalled       (188), whose text names T and a decay rate: tau_T = tau / (1 + kappa (T - 1)), t = T - 1 here.
 Assumed        the value of tau; kappa, of which 9 / (rounds - 1) lets the linear schedule end at tau / 10.
+
+Tables run: FedEBA+ with prior = size.
 """
 
 from typing import Literal

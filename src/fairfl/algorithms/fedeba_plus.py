@@ -33,6 +33,9 @@ Reconstructed  all lines above, from that; q_k instead of 1/m in w~_k too. theta
 Recalled       the performance vector holds losses, not accuracies.
 Assumed        values of alpha and tau. With `batch`, g_k is of the first local step. Of table 15 the row "(2)" alone:
                `uniform` aggregation, w_k = q_k, where w~_k stays.
+
+Tables run: FedEBA+ with tau = 0.1, prior = size, gradient = local_epoch, fair_weights = after. The text speaks against
+the last two, papers/fedeba.yaml says why they are run.
 """
 
 from typing import Literal

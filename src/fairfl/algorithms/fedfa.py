@@ -13,6 +13,8 @@
 A low accuracy and many rounds raise the weight. Clients train with momentum gamma_c, from zero in every round.
 The paper describes v as an acceleration (sign 1); the released code subtracts it (sign -1), which slows down.
 It also averages models by its option --aggregate, by default `uniform`, and then leaves the w_k unused: w_k = 1/m.
+
+Tables run: FedFV with weighting = uniform.
 """
 
 from math import isclose

@@ -1,5 +1,7 @@
 """FedFV. Wang et al., Federated Learning with Fair Averaging, IJCAI 2021, Algorithms 1 to 3.
 
+The same lines on whole vectors, as the paper's boxes have them, are in tests/oracle/naive.py.
+
     min_x  sum_k p_k F_k(x),    g_k = D_k
 
     PO     = clients of the round by ascending F_k                              Algorithm 1, line 5
@@ -15,7 +17,10 @@
 
 with g_k of absent clients their latest update and t_k its round (shared/recent_updates.py). All vectors are
 combinations of these g_k, so h_i, G and c are kept as coefficients (shared/span.py): `h[:, j] -= s` is
-h_i <- h_i - s_i g_j for all i. The same lines on whole vectors are in tests/oracle/naive.py.
+h_i <- h_i - s_i g_j for all i.
+
+`keep` follows section 3.4 and the released code: clients with large losses keep their update. The printed box of
+Algorithm 2 projects just these (papers/fedfv.yaml has both).
 """
 
 from math import ceil

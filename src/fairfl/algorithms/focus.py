@@ -1,6 +1,7 @@
 """FOCUS. Chu et al., FOCUS: Fairness via Agent-Awareness in Federated Learning on Heterogeneous Data, Algorithm 1.
 
     w_c = argmin_w  sum_k pi_kc F_k(w)         eq. (3): clusters c = 1 ... M of clients k, one model w_c for each
+                                               (k and c are the paper's e and m)
 
     pi_kc <- pi_kc exp(-F_k(w_c)) / sum_c' pi_kc' exp(-F_k(w_c'))              E step, eq. (2); at first pi_kc = 1/M
     y_kc  <- y_kc - eta grad F_k(y_kc)                                         M step, (4) and (5); y_kc starts at w_c

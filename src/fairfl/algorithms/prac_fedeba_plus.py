@@ -24,6 +24,8 @@ Reconstructed  (12) and the order of lines, from that and Algorithm 1.
 Assumed        v_k = w_k, the weights just used, or from F_k by eq. (4); what replaces the one-step term of (8); plain
                FedEBA in the first round; the angle from F_k, scalars sent before training, or, without any early
                reply, from the losses that made the w_k of the round before; values of alpha, tau and theta.
+
+Tables run: FedEBA+ with prior = size.
 """
 
 from typing import Literal

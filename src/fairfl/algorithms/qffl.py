@@ -12,6 +12,8 @@ Written as weights of D_k:  w_k = L F_k^q / sum_j h_j.
 
 The p_k of the objective enter through sampling alone; `weights: size` puts them into both sums, p_k Delta_k and
 p_k h_k. `loss: after` takes the loss of the trained model for F_k, as the code released with FedFV does.
+
+Tables run: FedFV with loss = after.
 """
 
 from typing import Literal

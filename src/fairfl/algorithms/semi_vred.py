@@ -1,9 +1,9 @@
 """Semi-VRed. Malekmohammadi, Yu, Semi-Variance Reduction for Fair Federated Learning, Algorithm 1 with eq. (10).
 
-    min_x  sum_k p_k F_k(x) + beta sum_k p_k (F_k(x) - Fbar(x))_+^2,    Fbar = sum_k p_k F_k
+    min_x  sum_k p_k F_k(x) + beta sum_k p_k (F_k(x) - Fbar(x))_+^2,    Fbar = sum_k p_k F_k     eq. (9)
 
     e_k = (F_k - Fbar)_+                                                only clients above the mean
-    G   = Dbar + 2 beta sum_k p_k e_k (D_k - Dbar),                     Dbar = sum_k p_k D_k
+    G   = Dbar + 2 beta sum_k p_k e_k (D_k - Dbar),                     Dbar = sum_k p_k D_k     eq. (10)
 
 with p_k = n_k / sum_j n_j over the clients of the round. Written as weights, with ebar = sum_k p_k e_k:
 

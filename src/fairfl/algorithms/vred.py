@@ -1,8 +1,8 @@
 """VRed. Malekmohammadi, Yu, Semi-Variance Reduction for Fair Federated Learning, Algorithm 1.
 
-    min_x  sum_k p_k F_k(x) + beta sum_k p_k (F_k(x) - Fbar(x))^2,    Fbar = sum_k p_k F_k
+    min_x  sum_k p_k F_k(x) + beta sum_k p_k (F_k(x) - Fbar(x))^2,    Fbar = sum_k p_k F_k       eq. (3)
 
-    G = Dbar + 2 beta sum_k p_k (F_k - Fbar) (D_k - Dbar),            Dbar = sum_k p_k D_k
+    G = Dbar + 2 beta sum_k p_k (F_k - Fbar) (D_k - Dbar),            Dbar = sum_k p_k D_k       eq. (5)
 
 with p_k = n_k / sum_j n_j over the clients of the round. Since sum_k p_k (F_k - Fbar) = 0 this is
 
