@@ -19,7 +19,6 @@ from fairfl.judgement.results import drawn_values
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.one_step import Toy
-from fairfl.reporting.plots.tuning_need import expected_best
 from fairfl.reporting.plots.weight_paths import mean_loss
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -149,47 +148,6 @@ def test_projected_gradients_are_those_of_algorithm_2():
     plain, projected = (vectors.loc[(way, "average")].to_numpy() for way in ("plain", "projected"))
     assert plain == pytest.approx(np.mean(list(g.values()), axis=0))
     assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
-
-
-# -- front ------------------------------------------------------------------------------------
-# fedavg is dominated by qffl; afl and term are alike; fedfv is as good as qffl by y and worse by x.
-PLACES = {"fedavg": (0.5, 0.3), "qffl": (0.7, 0.6), "afl": (0.8, 0.2), "term": (0.8, 0.2), "fedfv": (0.6, 0.6)}
-METRICS = {f"accuracy_{name}": described(name, "percent") for name in ("mean", "worst10")}
-METRICS["accuracy_std"] = described("std", "percent", "down")
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "flip", "line"),
-    [
-        ("accuracy_mean", "accuracy_worst10", (1, 1), [("low", 60), (70, 60), (80, 20), (80, "low")]),
-        ("accuracy_mean", "accuracy_std", (1, -1), [("low", 40), (70, 40), (80, 80), (80, "high")]),
-        ("accuracy_std", "accuracy_mean", (-1, 1), [("high", 60), (30, 60), (20, 20), (20, "low")]),
-    ],
-)
-def test_the_front_is_what_no_mark_dominates_by_the_directions(tmp_path, x, y, flip, line):
-    """The line goes on to the worst ends of the axes, the better y first; two marks of the front are alike."""
-    lines = [
-        (A, name, "", seed, metric, 0.5 + sign * (value - 0.5), "fraction")
-        for (name, place), seed in product(PLACES.items(), (0, 1))
-        for metric, value, sign in zip((x, y), place, flip, strict=True)
-    ]
-    files = {"tidy": {"all": demo.tidy(tmp_path / "tidy.csv", lines)}, "reported": {}}
-    metrics = {name: METRICS[name] for name in (x, y)}
-    drawing, frame, remarks = drawn(metric_spec("metric_scatter", files, metrics, plain(PLACES), x=x, y=y, front=True))
-    assert frame[frame["front"]]["algorithm"].tolist() == ["qffl", "afl", "term"] and frame["front"].notna().all()
-    axes = drawing.axes[0]
-    (front,) = [one for one in axes.get_lines() if one.get_drawstyle().startswith("steps")]
-    ends = [dict(zip(("low", "high"), limits, strict=True)) for limits in (axes.get_xlim(), axes.get_ylim())]
-    expected = [[end.get(at, at) for end, at in zip(ends, point, strict=True)] for point in line]
-    points = list(dict.fromkeys(map(tuple, np.round(front.get_xydata(), 6))))
-    assert points == [pytest.approx(end) for end in expected] and front.get_drawstyle() == "steps-pre"
-    assert not any("Bars" in text for text in remarks)
-
-
-def test_the_expected_best_of_three_trials_by_hand():
-    # Pairs of 1, 2, 6 have the maxima 2, 6 and 6.
-    assert expected_best([6, 1, 2]) == pytest.approx([3, 14 / 3, 6])
-    assert expected_best([4.0]) == [4.0]
 
 
 # -- sweeps -----------------------------------------------------------------------------------

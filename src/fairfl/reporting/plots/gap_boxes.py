@@ -33,7 +33,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     several = len(inputs.titles) > 1 or config.labels
 
     def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
-        points = [of_clients(inputs, setting, row, config.family) for row in rows]
+        points = [_of_clients(inputs, setting, row, config.family) for row in rows]
         for at, row in enumerate(rows):
             _box(axes, at, points[at], row, looks[row.algorithm][0], inputs)
         named_lines(axes, [row.label for row in rows])
@@ -47,7 +47,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[COLUMNS]
 
 
-def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
+def _of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
     """COLUMNS of a row's clients, seed by seed."""
     records = []
     for metric in (
@@ -63,7 +63,9 @@ def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFr
 
 
 def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
-    good = finite(inputs, points, row, ["value"])
+    good = points[np.isfinite(points["value"].astype(float))]
+    if lost := len(points) - len(good):
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(points)} points)"])
     if good.empty:
         return
     look = {"color": color, "linewidth": 0.9}
@@ -74,11 +76,3 @@ def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs
     clients, most = good["client"].astype(int), int(points["client"].max())
     offset = (clients - most / 2) / max(most, 1) * 0.4
     axes.scatter(good["value"], at + offset, s=5, color=color, alpha=0.75, linewidths=0, zorder=3)
-
-
-def finite(inputs: Inputs, points: pd.DataFrame, row: Row, columns: list[str]) -> pd.DataFrame:
-    """The points of a row whose numbers in some columns are finite; the others are remarked upon."""
-    good = points[np.isfinite(points[columns].astype(float)).all(axis=1)]
-    if lost := len(points) - len(good):
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(points)} points)"])
-    return good

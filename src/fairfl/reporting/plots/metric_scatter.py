@@ -3,15 +3,12 @@
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
 unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's
 numbers, drawn if nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the
-artifact, in the units that the paper prints. With `front`, marks have no bars, and a step line bounds what some mark is
-at least as good as in both metrics. On it are all than which no other of ours is better in one metric and no worse in
-the other.
+artifact, in the units that the paper prints.
 """
 
 import math
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,10 +35,6 @@ class Config(Labelled):
         default_factory=dict,
         description="setting id -> what the paper does not show there and why: 'AFL, which diverged'",
     )
-    front: bool = Field(
-        False,
-        description="a step line through the marks that no other dominates; a column of the CSV",
-    )
 
     def columns(self) -> list[str]:
         return [self.x, self.y]
@@ -64,8 +57,6 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             style.log_axis(axes)
             inputs.remark(f"Logarithmic axis: {y} in", [inputs.names[setting]])
         style.within_bounds(axes, *units)
-        if config.front and own:
-            _front(axes, inputs, config, own)
         say_hidden(inputs, axes, {mark["label"]: (mark["x"], mark["y"]) for mark in own}, setting)
         return marks
 
@@ -74,30 +65,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         where = inputs.names.get(setting, setting)
         inputs.remark("Not in the paper's panels", [f"{text} ({where})"])
     marks = [mark for marks in panels for mark in marks]
-    frame = pd.DataFrame(marks, columns=[*COLUMNS, *["front"] * config.front])
+    frame = pd.DataFrame(marks, columns=COLUMNS)
     if "paper" in set(frame["kind"]):
         legend["the paper's"] = {"color": style.GREY, "marker": "o", "markersize": 5} | style.HOLLOW
     handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
     most = (5 if config.by == "algorithm" else 4) if wide else 3
     style.legend_above(figure, handles, min(len(handles), most))
-    if frame["seeds"].max() > 1 and not config.front:
+    if frame["seeds"].max() > 1:
         inputs.say_bars(frame["seeds"])
     return figure, frame
-
-
-def _front(axes: Axes, inputs: Inputs, config: Config, marks: list[dict[str, Any]]) -> None:
-    """Mark what is on the front and draw it, whose limits must stand; without direction, higher is better."""
-    down = [inputs.spec.metrics[metric].direction == "down" for metric in (config.x, config.y)]
-    places = np.array([(mark["x"], mark["y"]) for mark in marks]) * np.where(down, -1, 1)
-    for mark, place in zip(marks, places, strict=True):
-        mark["front"] = not ((places >= place).all(1) & (places > place).any(1)).any()
-    ends = sorted(
-        ((mark["x"], mark["y"]) for mark in marks if mark["front"]), reverse=down[0]
-    )  # the best x last
-    worst = axes.get_xlim()[down[0]], axes.get_ylim()[down[1]]
-    line = zip((worst[0], ends[0][1]), *ends, (ends[-1][0], worst[1]), strict=True)
-    axes.autoscale(False)
-    axes.plot(*line, style.GREY, linewidth=0.8, zorder=2, drawstyle="steps-pre")
 
 
 def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
@@ -130,7 +106,7 @@ def _marks(
             "elinewidth": 0.7,
             "capsize": 1.5,
         }
-        bars = bars if y.seeds > 1 and not config.front else {}
+        bars = bars if y.seeds > 1 else {}
         axes.errorbar(
             mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False
         )
