@@ -140,7 +140,7 @@ class NoisyGradients:
 
         Raises OptionError if the model normalises over the batch.
         """
-        parameters = list(model.parameters())
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         at_once = max(1, HELD // sum(parameter.numel() for parameter in parameters))
         total = [torch.zeros_like(parameter) for parameter in parameters]
         for x, y in zip(inputs.split(at_once), labels.split(at_once), strict=True):
@@ -170,7 +170,9 @@ def of_each_sample(
     one_each = vmap(
         grad(of_one), in_dims=(None, 0, 0), randomness="different"
     )  # dropout: masks of their own
-    return list(one_each(dict(model.named_parameters()), inputs, labels).values())
+    named: dict[str, Tensor] = dict(model.named_parameters())
+    moving = {name: p for name, p in named.items() if p.requires_grad}
+    return list(one_each(moving, inputs, labels).values())
 
 
 # -- targets auxiliary and update -----------------------------------------------------------------

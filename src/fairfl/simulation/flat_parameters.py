@@ -1,4 +1,4 @@
-"""A model as one flat vector: its trainable parameters, then its running statistics."""
+"""A model as one flat vector: its parameters, then the statistics that a forward pass changes."""
 
 from collections.abc import Callable
 
@@ -21,34 +21,67 @@ def _stored(parameter: Tensor) -> Tensor:
     return parameter.permute(0, 2, 3, 1) if parameter.dim() == 4 else parameter
 
 
-def running_statistics(model: nn.Module) -> list[tuple[nn.Module, str]]:
-    """Places of the means and variances that batch normalisation keeps, (module, name), in the order of the modules.
-
-    The number of batches that it counts beside them is used by none of our models.
-    """
-    named = [
-        (module, name) for module in model.modules() for name in ("running_mean", "running_var")
-    ]
+def statistics(model: nn.Module) -> list[Tensor]:
+    """Buffers that a forward pass changes, in the order of the modules: running means and variances, and `observed`."""
+    found = vars(model).get("_observed", ())
     return [
-        (module, name) for module, name in named if isinstance(getattr(module, name, None), Tensor)
+        buffer
+        for name, buffer in model.named_buffers()
+        if name in found or name.endswith(("running_mean", "running_var"))
     ]
+
+
+def observe(model: nn.Module, build: Callable[[], nn.Module], inputs: Tensor) -> None:
+    """Find the statistics of other names by a pass of `build()`, which is such a model, on some `inputs`.
+
+    A constant is none: it may be infinite, and a mean of it over clients is no longer itself.
+    """
+    if not (before := {name: b for name, b in constants(model).items() if b.is_floating_point()}):
+        return
+    with torch.random.fork_rng(), torch.no_grad():
+        (other := build()).train()(inputs)
+    after = dict(other.named_buffers())
+    vars(model)["_observed"] = {name for name, b in before.items() if not same(b, after[name])}
+
+
+def constants(model: nn.Module) -> dict[str, Tensor]:
+    """Copies of all other buffers by name. Batches are counted where nobody reads it, but for a cumulative mean."""
+    moving = set(map(id, statistics(model)))
+    return {
+        f"{path}.{name}".lstrip("."): buffer.clone()
+        for path, module in model.named_modules()
+        for name, buffer in module.named_buffers(recurse=False)
+        if id(buffer) not in moving
+        and (name != "num_batches_tracked" or getattr(module, "momentum", None) is None)
+    }
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """True if the two are equal to the bit, where NaN equals NaN."""
+    return torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def count(model: nn.Module) -> int:
-    """Trainable parameters P."""
+    """Parameters P."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+def still(model: nn.Module) -> Tensor:
+    """Places in [0, P) of the parameters without gradient, which no training may move."""
+    flags = [torch.full((p.numel(),), not p.requires_grad) for p in model.parameters()]
+    return torch.cat(flags).nonzero().flatten()
+
+
 def flatten(model: nn.Module) -> Tensor:
-    """Copy of all trainable parameters in the order of `model.parameters()`, then the running statistics, [P + B]."""
-    buffers = [getattr(module, name).reshape(-1) for module, name in running_statistics(model)]
+    """Copy of all parameters in the order of `model.parameters()`, then the statistics, [P + B]."""
+    buffers = [buffer.reshape(-1) for buffer in statistics(model)]
     return torch.cat([*(_stored(p.detach()).reshape(-1) for p in model.parameters()), *buffers])
 
 
 def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
-    """Make the model's parameters and running statistics views of `flat` [P + B], so that writing to it sets the model.
+    """Make the model's parameters and statistics views of `flat` [P + B], so that writing to it sets the model.
 
-    Returns the parameters, which can be differentiated.
+    Returns the parameters, of which those with `requires_grad` can be differentiated.
     """
     start = 0
     for parameter in model.parameters():
@@ -56,22 +89,21 @@ def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
         view = flat[start:stop].view(_stored(parameter).shape)
         parameter.data = view.permute(0, 3, 1, 2) if parameter.dim() == 4 else view
         start = stop
-    for module, name in running_statistics(model):
-        stop = start + getattr(module, name).numel()
-        setattr(module, name, flat[start:stop])
+    for buffer in statistics(model):
+        stop = start + buffer.numel()
+        buffer.data = flat[start:stop].view(buffer.shape)
         start = stop
     return list(model.parameters())
 
 
 def align_statistics(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """Give each bound running statistic memory of its own, at a multiple of 16 bytes: (own memory, views of `flat`).
+    """Give each bound statistic memory of its own, at a multiple of 16 bytes: (own memory, views of `flat`).
 
     cuDNN's batch normalisation reads four numbers at once and fails with "misaligned address" elsewhere, as behind
     parameters whose number is no multiple of four. Whoever sets `flat` copies the views, and copies back in the end.
     """
-    places = running_statistics(model)
-    views = [getattr(module, name) for module, name in places]
-    own = [view.clone() for view in views]
-    for (module, name), statistic in zip(places, own, strict=True):
-        setattr(module, name, statistic)
-    return own, views
+    buffers = statistics(model)
+    views = [buffer.detach() for buffer in buffers]
+    for buffer in buffers:
+        buffer.data = buffer.clone()
+    return buffers, views

@@ -87,6 +87,7 @@ class Simulation:
         self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
         self.backend, self.x = self._made_backend(backend)
         self.parameters = flat_parameters.count(self.backend.model)  # P
+        self.still = flat_parameters.still(self.backend.model).to(device)
         self.loss = LOSSES[spec.loss]
         self.train_part = clients.parts["train"]
         self.samples = self.train_part.counts.double().to(device)
@@ -301,7 +302,10 @@ class Simulation:
         aggregate, self.state = hook_checks.aggregate(
             hook, hook(self.state, reports), self.x, self.parameters, reports
         )
-        self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
+        x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
+        if len(self.still):
+            x[..., self.still] = self.x[..., self.still]
+        self.x = x
 
     # -- evaluate -------------------------------------------------------------------------------
     def record_evaluation(self) -> None:

@@ -37,8 +37,8 @@ def test_a_model_is_its_parameters_and_then_its_running_statistics():
 def test_running_statistics_are_where_cudnn_reads_four_numbers_at_once():
     run = simulation()
     assert run.parameters % 4, "else they would be there anyhow"
-    places = flat_parameters.running_statistics(run.backend.model)
-    assert places and all(getattr(module, name).data_ptr() % 16 == 0 for module, name in places)
+    buffers = flat_parameters.statistics(run.backend.model)
+    assert buffers and all(buffer.data_ptr() % 16 == 0 for buffer in buffers)
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "qffl"])

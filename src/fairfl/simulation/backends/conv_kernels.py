@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends.dense_kernels import affine, onednn_from
+from fairfl.simulation.backends.dense_kernels import affine, is_plain, onednn_from
 from fairfl.simulation.backends.interface import mean_loss_derivative
 from fairfl.simulation.losses import ClosedForm
 
@@ -19,8 +19,8 @@ aten = torch.ops.aten
 
 
 def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
-    """True for a chain Conv2d, ..., Linear of Conv2d, MaxPool2d, ReLU, Flatten and Linear in their plain forms."""
-    if not isinstance(model, nn.Sequential) or len(model) < 2:
+    """True for a plain chain Conv2d, ..., Linear of Conv2d, MaxPool2d, ReLU, Flatten and Linear."""
+    if not is_plain(model) or len(model) < 2:
         return False
     return (
         type(model[0]) is nn.Conv2d
@@ -37,9 +37,8 @@ def _plain(layer: nn.Module) -> bool:
         return simple and layer.bias is not None
     if type(layer) is nn.MaxPool2d:
         return not layer.ceil_mode and not layer.return_indices
-    if type(layer) is nn.Flatten:
-        return (layer.start_dim, layer.end_dim) == (1, -1)
-    return type(layer) is nn.ReLU or (type(layer) is nn.Linear and layer.bias is not None)
+    has_bias = type(layer) is nn.Linear and layer.bias is not None
+    return type(layer) in (nn.ReLU, nn.Flatten) or has_bias
 
 
 class Conv2d:

@@ -27,9 +27,33 @@ from fairfl.simulation.backends.cpu_tuning import tuning
 _onednn: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None in builds without oneDNN
 
 
+def is_plain(model: nn.Module) -> TypeGuard[nn.Sequential]:
+    """True for a chain of layers whose parameters are their weights and biases, each once, in order, with gradient.
+
+    It has nothing else: no hooks, no buffers, no method of its own. So a step by hand is that of the model.
+    """
+    if type(model) is not nn.Sequential or any("forward" in vars(m) for m in model.modules()):
+        return False
+    of_layers = [layer._parameters.get(name) for layer in model for name in ("weight", "bias")]
+    own = [parameter for parameter in of_layers if parameter is not None]
+    held = [(name, value) for layer in model.modules() for name, value in vars(layer).items()]
+    flats = [layer for layer in model if type(layer) is nn.Flatten]
+    return (
+        list(map(id, own)) == list(map(id, model.parameters()))
+        and all(parameter.requires_grad and not parameter._backward_hooks for parameter in own)
+        # What torch keeps in dictionaries beside these two are buffers and hooks of all kinds.
+        and not any(
+            isinstance(value, dict) and value
+            for name, value in held
+            if name not in ("_parameters", "_modules")
+        )
+        and all((layer.start_dim, layer.end_dim) == (1, -1) for layer in flats)
+    )
+
+
 def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
-    """True for a chain of Flatten, Linear, ..., Linear with Dropout in between, and ReLU right after a Linear."""
-    if not isinstance(model, nn.Sequential):
+    """True for a plain chain Flatten, Linear, ..., Linear with Dropout in between, and ReLU right after a Linear."""
+    if not is_plain(model):
         return False
     kinds = [type(layer) for layer in model]
     return (

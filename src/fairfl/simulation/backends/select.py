@@ -60,8 +60,14 @@ def _initial(
 ) -> torch.nn.Module:
     """The model with its first values; several of a run have a `number`, but for the first."""
     outputs = outputs_needed(spec.loss, clients.classes)
-    model = flat_parameters.initial(
-        lambda: models.build(spec.model.model_dump(), clients.shape, outputs),
-        seed_of(spec.seed, "init", *number),
-    )
+
+    def build() -> torch.nn.Module:
+        return flat_parameters.initial(
+            lambda: models.build(spec.model.model_dump(), clients.shape, outputs),
+            seed_of(spec.seed, "init", *number),
+        )
+
+    model, sample = build(), clients.parts["train"].inputs[:1].cpu()
+    sample = torch.cat([sample, sample])  # normalisation over a batch of one is an error
+    flat_parameters.observe(model, build, sample.float() if sample.is_floating_point() else sample)
     return model.to(device=device, dtype=clients.dtype)

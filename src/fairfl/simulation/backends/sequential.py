@@ -5,12 +5,14 @@ Steps are by autograd, or by hand for plain chains of convolutions (fairfl.simul
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation import flat_parameters
 from fairfl.simulation.backends import batches, conv_kernels, heap
 from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import (
@@ -21,7 +23,7 @@ from fairfl.simulation.backends.interface import (
 )
 from fairfl.simulation.backends.sequential_step import Buffer, Factors, StepKind, step
 from fairfl.simulation.clients import Part
-from fairfl.simulation.flat_parameters import align_statistics, bind, count, flatten
+from fairfl.simulation.flat_parameters import bind, count, flatten
 from fairfl.simulation.losses import ClosedForm, Loss
 from fairfl.simulation.seeds import generator, seed_of
 
@@ -61,11 +63,20 @@ class Sequential:
         self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
         self.inputs = channels_last(part.inputs)
         self.flat = flatten(model)
-        self.parameters = bind(model, self.flat)
-        self.statistics, self.statistics_in_flat = align_statistics(model)
-        self.y = self.flat[: count(model)]  # without running statistics
+        every = bind(model, self.flat)
+        self.parameters = [parameter for parameter in every if parameter.requires_grad]
+        self.still = [parameter for parameter in every if not parameter.requires_grad]
+        self.statistics, self.statistics_in_flat = flat_parameters.align_statistics(model)
+        places = [(m, name) for m in model.modules() for name in m._buffers]
+        self.buffers: list[tuple[dict[str, Any], str, Any]] = [
+            (module._buffers, name, module._buffers[name]) for module, name in places
+        ]
+        self.constants = flat_parameters.constants(model)
+        self.y = self.flat[: count(model)]  # without statistics
         self.anchor = self._buffer()
-        self.normalised = self.y.numel() < self.flat.numel()
+        self.normalised = any(
+            isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()
+        )
         self.frozen = self.frozen_size = (
             0  # parameter tensors, and numbers in them, that steps do not change
         )
@@ -184,18 +195,39 @@ class Sequential:
                     torch._foreach_copy_(self.statistics_in_flat, self.statistics)
                 torch.sub(work.start[place], self.flat, out=delta[place])
                 heap.release()
+        self._check_constants()
         return Trained(delta, torch.stack(measured) if losses else None)
 
     def _load(self, x: Tensor) -> None:
         self.flat.copy_(x)
+        self.keep_buffers()
         if self.statistics:
             torch._foreach_copy_(self.statistics, self.statistics_in_flat)
+
+    def keep_buffers(self) -> None:
+        """Write what a forward pass put in place of buffers into these, which the next one finds again."""
+        for buffers, name, buffer in self.buffers:
+            if buffer is not None and (found := buffers[name]) is not buffer:
+                buffers[name] = buffer.copy_(found)
+
+    def _check_constants(self) -> None:
+        """Raises OptionError if a forward pass has changed what is no part of a model, and so of no checkpoint."""
+        found = flat_parameters.constants(self.model)
+        for name, buffer in found.items():
+            known = self.constants.get(name)
+            if known is None or not flat_parameters.same(buffer, known):
+                raise OptionError(
+                    f"model: its forward pass changes the buffer {name}, which is not averaged over clients; a buffer "
+                    "of real numbers that changes from the first pass on is (batch normalisation: give a momentum)"
+                )
 
     def _hold(self, work: Work, local: LocalTraining) -> None:
         """Set what captured steps hold: functions, objects, and how many parameters stay as they are."""
         held = (work.frozen, local.objective, local.privacy, work.slope)
-        self.frozen, self.objective, self.privacy, self.slope = held
-        self.frozen_size = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
+        _, self.objective, self.privacy, self.slope = held
+        first = list(self.model.parameters())[: work.frozen]
+        self.frozen = sum(parameter.requires_grad for parameter in first)
+        self.frozen_size = sum(parameter.numel() for parameter in first)
         for place, known in enumerate(self.variants):
             if held[:3] == known[:3] and same_function(work.slope, known[3]):
                 self.variant = place
@@ -213,7 +245,8 @@ class Sequential:
 
         On a GPU only. Not with batch normalisation, which would see them, nor where somebody else sees the batch.
         """
-        if not self.on_gpu or self.normalised or local.objective or local.privacy:
+        seen = self.normalised or self.statistics or local.objective or local.privacy
+        if not self.on_gpu or seen:
             return False
         return batches.ragged(self.sizes, local)
 
@@ -232,7 +265,7 @@ class Sequential:
         scale = 1.0 if kind.adamw else rate
         force = work.forces(slice(place, place + 1), self.y)
         decay = 0.0 if kind.adamw else rate * local.weight_decay
-        first, steps = None, 0
+        first, steps, still = None, 0, [parameter.clone() for parameter in self.still]
         for window in windows:
             n = samples if isinstance(window, slice) else len(window)
             if self.normalised and n == 1:
@@ -253,6 +286,8 @@ class Sequential:
             self._step_on(size, kind._replace(short=short, measured=measured))(window)
             if away is not None and not kind.averages:
                 self.y.sub_(away)
+            if still:
+                torch._foreach_copy_(self.still, still)
             if measured:
                 first = self.total / n
         return self.total.new_full((), float("nan")) if first is None else first

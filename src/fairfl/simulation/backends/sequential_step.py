@@ -85,12 +85,13 @@ def step(backend: "Sequential", kind: StepKind, window: batches.Window) -> None:
         moved[backend.frozen_size :].sub_(backend.direction_step.flat[backend.frozen_size :])
     if kind.averages:
         backend.y.lerp_(backend.z.flat, factors.averaging)
+    backend.keep_buffers()
 
 
 def _gradients(
     backend: "Sequential", inputs: Tensor, labels: Tensor, weight: Tensor, real: Tensor | None
 ) -> list[Tensor]:
-    """slope(l) x weight x gradient of the summed losses, by autograd, of all parameters that are not frozen.
+    """slope(l) x weight x gradient of the summed losses, by autograd, of the parameters that move.
 
     `real` [n] is 1 for samples that count and 0 for padding; None: all count. With privacy it is what that makes of
     the gradients.
@@ -141,7 +142,9 @@ def _summed(
             # And not `grad_outputs`, for which autograd imports sympy: a third of a second.
             scaled = loss * factor
         backend.total += loss.detach()
-        new = list(torch.autograd.grad(scaled, backend.parameters[backend.frozen :]))
+        moving = backend.parameters[backend.frozen :]
+        # Parameters that the model does not use have gradient 0.
+        new = list(torch.autograd.grad(scaled, moving, materialize_grads=True))
         if gradients:
             torch._foreach_add_(gradients, new)
         gradients = gradients or new
