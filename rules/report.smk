@@ -141,32 +141,6 @@ rule report:
         "<summaries>/runs.html",
 
 
-# Reads every result and the record, and fails if one is not what its job left. Changes nothing.
-rule verify:
-    log:
-        "<logs>/verify.log",
-    localrule: True
-    conda:
-        "../envs/fairfl.yaml"
-    params:
-        config=workload.config.model_dump_json(),
-    shell:
-        "python -P -m fairfl.workflow.verify --config {params.config:q} --root . | tee {log:q}"
-
-
-# Deletes what verify calls orphaned, but not what is kept, and files that were set aside as damaged.
-rule clear:
-    log:
-        "<logs>/clear.log",
-    localrule: True
-    conda:
-        "../envs/fairfl.yaml"
-    params:
-        config=workload.config.model_dump_json(),
-    shell:
-        "python -P -m fairfl.workflow.verify --clear --config {params.config:q} --root . | tee {log:q}"
-
-
 # Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.
 rule plan:
     log:

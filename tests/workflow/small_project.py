@@ -201,6 +201,13 @@ class Project:
         assert not check or done.returncode == 0, done.stdout[-4000:]
         return done
 
+    def fairfl(self, command: str, *arguments: str, code: int = 0) -> str:
+        """What `fairfl <command>` prints in the folder with the small selection."""
+        words = ["fairfl", command, *arguments, "--config", *self.selection]
+        done = forks()(self.folder, words, path=[self.folder / "src"])
+        assert done.returncode == code, done.stdout[-4000:]
+        return done.stdout.replace(END, "")
+
     def jobs(self, *arguments: str, config: Iterable[str] = (), path: Iterable[Path] = ()) -> dict[str, Job]:
         """The jobs that a dry-run plans."""
         done = forks()(self.folder, self._command("--dry-run", *arguments, config=config), path=path)

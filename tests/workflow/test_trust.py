@@ -146,20 +146,15 @@ def test_damage_of_equal_size_is_repaired_by_the_same_command(own):
     for path in damaged:
         flip(own.folder / path)
     (own.folder / TABLE).unlink()
-    done = own.snakemake("verify", check=False, FAIRFL_DISPLAY="plain")
-    assert done.returncode == 1 and "8 damaged" in done.stdout
-    assert all(f"damaged: {os.path.dirname(path)}: {os.path.basename(path)}" in done.stdout for path in damaged)
+    verified = own.fairfl("verify", code=1)
+    assert "8 damaged" in verified
+    assert all(f"damaged: {os.path.dirname(path)}: {os.path.basename(path)}" in verified for path in damaged)
     said = call(own)
     assert said.count("set aside") == len(damaged)
     assert numbers(own) == before and index.exists() and "Nothing to be done" in call(own)
-    for path in own.folder.glob("papers/[!_.]*.yaml"):
-        if path.stem != "eagle":
-            path.unlink()  # `clear` refuses while the selection leaves a paper out, or an artifact
-    config = own.folder / "config.yaml"
-    config.write_text(re.sub("(?m)^artifacts: .*", "artifacts: null", config.read_text()))
-    own.selection = ("scale=tiny", "papers=eagle")
-    assert f"{len(damaged)} files deleted" in own.snakemake("clear", FAIRFL_DISPLAY="plain").stdout
-    assert " 0 damaged, 0 foreign, 0 orphaned" in own.snakemake("verify", FAIRFL_DISPLAY="plain").stdout
+    assert f"`fairfl clear --yes` deletes these {len(damaged)} files" in own.fairfl("clear", code=1)
+    assert f"{len(damaged)} files deleted" in own.fairfl("clear", "--yes")
+    assert " 0 damaged, 0 foreign, 0 orphaned" in own.fairfl("verify")
 
 
 @pytest.mark.parametrize("read", [True, False])

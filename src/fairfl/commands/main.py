@@ -6,19 +6,23 @@
     fairfl plan [OPTIONS]                      what would run, and why, and how long it takes
     fairfl store [OPTIONS]                     take what has finished at full scale into results/recorded/
     fairfl verify [OPTIONS]                    compare every result with its checksum
-    fairfl clear [OPTIONS]                     delete results that are in no plan, and damaged ones
+    fairfl clear [OPTIONS]                     delete results that no paper asks for, and damaged ones
     fairfl tune [OPTIONS]                      every grid search that the papers describe
     fairfl calibrate [OPTIONS]                 search the facts that the papers leave open
 
 For example: fairfl run mine_table1 --config papers=mine
 """
 
+import argparse
+import functools
+import operator
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from fairfl.commands.snakemake import run, with_cores
+from fairfl.commands.snakemake import config_of, run, with_cores
+from fairfl.experiments.strict import load
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -27,12 +31,10 @@ from fairfl.runtime.validation import nearest
 TARGETS = {
     "plan": "plan",
     "store": "record",
-    "verify": "verify",
-    "clear": "clear",
     "tune": "tuned",
     "calibrate": "calibrated",
 }
-COMMANDS = ("new", "compare", "run", *TARGETS)
+COMMANDS = ("new", "compare", "run", "verify", "clear", *TARGETS)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -58,6 +60,8 @@ def _command(words: list[str]) -> None:
             from fairfl.commands import compare
 
             compare.main(root, rest)
+        elif command in ("verify", "clear"):
+            look_after(root, command, rest)
         else:
             snakemake(root, [TARGETS[command], *rest] if command in TARGETS else rest)
     except ModuleNotFoundError as error:
@@ -81,6 +85,30 @@ def snakemake(root: Path, words: list[str]) -> None:
         raise ModuleNotFoundError(name="snakemake")
     os.chdir(root)
     run(with_cores(words))
+
+
+def look_after(root: Path, command: str, words: list[str]) -> None:
+    """`verify` or `clear`: of Snakemake's options they take those that say which scale is meant."""
+    from snakemake.cli import parse_config
+
+    from fairfl.workflow import verify
+
+    parser = argparse.ArgumentParser(prog=f"fairfl {command}", description=verify.__doc__)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", type=Path, default=[])
+    parser.add_argument("--config", "-C", nargs="+", metavar="KEY=VALUE", help="such as scale=full")
+    parser.add_argument("--cores", "-c", help=argparse.SUPPRESS)
+    if command == "clear":
+        parser.add_argument("--yes", action="store_true", help="delete without a question")
+        parser.add_argument("--dry-run", "-n", action="store_true", help="delete nothing")
+    given, others = config_of(words)
+    args = parser.parse_args(others)
+    os.chdir(root)
+    files = [load(path) or {} for path in (Path("config.yaml"), *args.configfile)]
+    config = functools.reduce(operator.or_, [*files, parse_config(given)])
+    if command == "verify":
+        verify.verify(root, config)
+    else:
+        verify.clear(root, config, args.yes, args.dry_run)
 
 
 def missing(module: str) -> str:

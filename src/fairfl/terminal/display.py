@@ -28,7 +28,7 @@ VARIABLE = "FAIRFL_DISPLAY"
 EVERY = 30.0  # seconds between two lines of progress
 SHOWN = 8  # running jobs on the screen
 # Rules whose jobs print themselves what they have to say.
-_SPEAKING = {"calibrated", "clear", "plan", "report", "record", "reproduction", "verify"}
+_SPEAKING = {"calibrated", "plan", "report", "record", "reproduction"}
 # What Snakemake says after a failure, whose reason has been said.
 _KNOWN = (
     "Exiting because a job execution failed",

@@ -85,7 +85,10 @@ def graph_of(workflow: "Workflow", workload: Any) -> Graph:
 
 
 def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """What the Snakefile below `root` defines under this configuration; nothing is planned or run."""
+    """What the Snakefile below `root` defines under this configuration; nothing is planned or run.
+
+    Raises FairflError for what the user must mend.
+    """
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
 
@@ -98,6 +101,8 @@ def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
                 snakefile=root / "Snakefile",
             )._workflow
             return workflow.globals
+    except WorkflowError as error:
+        raise FairflError(str(error)) from None
     finally:
         if collects:  # planning switches it off, for the process that only plans
             gc.enable()

@@ -1,24 +1,27 @@
-"""python -m fairfl.workflow.verify: read every result and the record; exit 1 if a file is not as its job left it.
+"""`fairfl verify` reads every result and the record; `fairfl clear` deletes what today's papers have no use for.
 
-Also named are files below results/ that no job has left (foreign), and results of jobs that are in no plan any more
-(orphaned), kept ones included. Nothing is changed; with `--clear` orphaned results and files that were set aside as
-damaged are deleted, but nothing that is kept or foreign.
+Verify names files that are not as their job left them (damaged), files below results/ that no job has left (foreign),
+and results of jobs that no configuration of today's papers asks for (orphaned), kept ones included. It changes nothing.
+Clear deletes orphaned results, and files that were set aside as damaged, but nothing that is kept or foreign.
 """
 
-import argparse
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from fairfl.experiments.config import TEMPLATE
+from fairfl.experiments.config import TEMPLATE, Config
+from fairfl.experiments.strict import yaml_files
+from fairfl.experiments.variant import Variant
 from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER
-from fairfl.runtime import cli, kept, records
+from fairfl.runtime import kept, locks, records
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import from_text
+from fairfl.runtime.validation import check
 from fairfl.workflow import snakemake, snapshot
 from fairfl.workflow.graph import Graph
 
@@ -71,68 +74,110 @@ class Verifier:
         yield from ((kind, what) for kind, _, what in sums.faults(folder))
 
 
-def orphaned(graph: Graph, folder: Path) -> Iterator[tuple[str, Path]]:
-    """(job, record or kept folder) of results that no target of the scale asks for."""
-    targets = ["all", "tuned", "calibrated", *graph.workload.known]
-    planned = {job.name for target in targets for job in graph.below(graph.wanted(target))}
-    found = {
-        path: path.relative_to(folder / "records").with_suffix("")
-        for path in folder.glob("records/**/*.json")
-    }
-    found |= {
-        path: path.parent.relative_to(folder / kept.FOLDER) for path in kept.folders(str(folder))
-    }
-    return ((str(name), path) for path, name in sorted(found.items()) if str(name) not in planned)
+def of_what(job: str) -> tuple[Any, ...]:
+    """What a job is of, whatever its seed, and however the hyper-parameters of its variant are written."""
+    rule, *words = re.sub(r"/seed\d+(?=/|$)", "/seed", job).split("/")
+    if rule == "train":
+        with contextlib.suppress(FairflError, ValueError):  # a folder that no variant has
+            setting, algorithm, folder, _ = words
+            return rule, setting, Variant.from_folder(algorithm, folder)
+    return rule, *words
 
 
-def clear(graph: Graph, folder: Path) -> int:
-    """Delete orphaned results of a scale, and what was set aside in all of results/; the number of files.
+def asking_all(config: Config, papers: dict[str, Path]) -> Iterator[Config]:
+    """Configurations that together ask for whatever today's papers can be asked for at a scale, but for other seeds."""
+    everything = {
+        "artifacts": None, "settings": ["*"], "algorithms": None, "seeds": None, "budget": None, "recorded": "use",
+    }  # fmt: skip
+    for chosen in ["*"], *([[TEMPLATE]] if TEMPLATE in papers else []):
+        for tuned in False, True:
+            yield config.model_copy(update={**everything, "papers": chosen, "tuned": tuned})
 
-    Raises FairflError where not all is planned: what a selection leaves out is in no plan.
+
+def orphaned(root: Path, config: Config, folder: Path) -> list[tuple[str, Path]]:
+    """(job, record or kept folder) of results at a scale that no configuration of today's papers asks for.
+
+    Raises FairflError where a paper cannot be read: nobody knows what it asks for.
     """
-    config = graph.workload.config
-    selecting = ("artifacts", "settings", "algorithms", "seeds", "budget")
-    left_out = [key for key in selecting if getattr(config, key) is not None]
-    if {path.stem for path in Path("papers").glob("[!.]*.yaml")} - {TEMPLATE, *config.papers}:
-        left_out.append("papers")
-    if left_out:
-        raise FairflError(
-            f"clear: {', '.join(left_out)}: what is not selected would be deleted. Try papers='*' alone"
-        )
-    gone = [
+    left = {
+        path: str(path.relative_to(folder / "records").with_suffix(""))
+        for path in sorted(folder.glob("records/**/*.json"))
+    }
+    left |= {
+        path: str(path.parent.relative_to(folder / kept.FOLDER))
+        for path in sorted(kept.folders(str(folder)))
+    }
+    for asking in asking_all(config, yaml_files(root / "papers")):
+        if left:
+            planned = _planned(root, asking)
+            left = {path: job for path, job in left.items() if of_what(job) not in planned}
+    return [(job, path) for path, job in left.items()]
+
+
+def _planned(root: Path, config: Config) -> set[tuple[Any, ...]]:
+    """What all jobs are of that this configuration has a target for."""
+    graph: Graph = snakemake.parsed(root, config.model_dump(mode="json"))["graph"]
+    if faulty := graph.workload.faulty:
+        raise FairflError("\n".join(faulty.values()))
+    targets = ["all", "tuned", "calibrated", *graph.workload.known]
+    return {of_what(job.name) for one in targets for job in graph.below(graph.wanted(one))}
+
+
+def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
+    """Files of orphaned results of a scale, each record after them, and what was set aside in all of results/."""
+    found = [
         path
-        for path in Path("results").glob(f"**/*{records.DAMAGED}")
+        for path in sorted(Path("results").glob(f"**/*{records.DAMAGED}"))
         if FOLDER not in path.parents
     ]
-    for _, path in orphaned(graph, folder):
+    orphans = {path for _, path in orphaned(root, config, folder)}
+    needed = {
+        output
+        for path in folder.glob("records/**/*.json")
+        if path not in orphans
+        for output in (records.read(path) or {"outputs": ()})["outputs"]
+    }
+    for path in sorted(orphans):
         if path.is_file() and (record := records.read(path)):
-            gone += [
-                *(
-                    Path(output)
-                    for output in record["outputs"]
-                    if not records.damage(output, record)
-                ),
-                path,
-            ]
-    for path in gone:
-        print(f"deleted: {path}")
+            whole = (output for output in record["outputs"] if not records.damage(output, record))
+            found += [*(Path(output) for output in whole if output not in needed), path]
+    return found
+
+
+def clear(root: Path, given: dict[str, Any], yes: bool = False, dry: bool = False) -> None:
+    """Print what is deleted, and delete it after a `yes`, which a person at a terminal is asked for.
+
+    Raises FairflError where nobody can be asked, or where nobody can say what a paper needs.
+    """
+    config, folder = _locked(given)
+    try:
+        found = deletable(root, config, folder)
+    except FairflError as error:
+        raise FairflError(
+            f"nothing is deleted, since what is needed is not known: {error}"
+        ) from None
+    for path in found:
+        print(path)
+    files = f"{len(found)} file{'s' * (len(found) != 1)}"
+    if found and not (yes or dry or sys.stdin.isatty()):
+        raise FairflError(f"nothing is deleted yet: `fairfl clear --yes` deletes these {files}")
+    if (
+        found
+        and not (yes or dry)
+        and input(f"delete these {files}? [y/N] ").lower() not in ("y", "yes")
+    ):
+        dry = True
+    for path in () if dry else found:
         path.unlink()
         with contextlib.suppress(OSError):  # until one is not empty
             os.removedirs(path.parent)
-    return len(gone)
+    print(f"{files} {'would be ' * dry}deleted")
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m fairfl.workflow.verify", description=__doc__)
-    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
-    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    parser.add_argument("--clear", action="store_true", help="delete what is orphaned or set aside")
-    args = parser.parse_args(argv)
+def verify(root: Path, given: dict[str, Any]) -> None:
+    """Print what is damaged, foreign or orphaned; exit 1 if anything is."""
+    config, scale = _locked(given)
     begun = time.monotonic()
-    parsed = snakemake.parsed(args.root, from_text(args.config, dict, "--config"))
-    if args.clear:
-        print(f"{clear(parsed['graph'], Path(parsed['RESULTS']))} files deleted")
-        return
     verifier, found = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
 
     def findings() -> Iterator[Finding]:
@@ -141,11 +186,11 @@ def main(argv: list[str] | None = None) -> None:
         ):
             yield from verifier.folder(folder)
         yield from verifier.recorded(FOLDER)
-        for name, path in orphaned(parsed["graph"], Path(parsed["RESULTS"])):
-            yield (
-                "orphaned",
-                f"{name}: in no plan at scale {parsed['graph'].workload.scale.scale} ({path})",
-            )
+        try:
+            for name, path in orphaned(root, config, scale):
+                yield "orphaned", f"{name}: no paper asks for it at scale {scale.name} ({path})"
+        except FairflError as error:
+            print(f"what is orphaned is not known: {error}")
 
     for kind, what in findings():
         found[kind] += 1
@@ -157,5 +202,10 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(1)
 
 
-if __name__ == "__main__":
-    cli.run(main)
+def _locked(given: dict[str, Any]) -> tuple[Config, Path]:
+    """The configuration, and the folder of its scale, in which no workflow may run until this process ends."""
+    config = check(given, Config, "config.yaml")
+    folder = Path("results", config.scale)
+    if folder.is_dir():
+        locks.workflow_lock(folder / ".lock")
+    return config, folder
