@@ -143,21 +143,6 @@ class Scaffold:
         return x + self.eta_g * sum(dy) / len(S)
 
 
-class FedDyn:
-    """Federated Learning Based on Dynamic Regularization, Algorithm 1, after the local problems are solved."""
-
-    def __init__(self, alpha: float, clients: int, P: int) -> None:
-        self.alpha, self.m = alpha, clients
-        self.h, self.gradient = np.zeros(P), [np.zeros(P) for _ in range(clients)]
-
-    def round(self, x, t, S, update, loss, samples, eta, steps):
-        theta = {k: x - update[k] for k in S}
-        for k in S:
-            self.gradient[k] = self.gradient[k] - self.alpha * (theta[k] - x)
-        self.h = self.h - self.alpha / self.m * sum(theta[k] - x for k in S)
-        return sum(theta.values()) / len(S) - self.h / self.alpha
-
-
 def power_of_choice(candidates, loss, m):
     """Towards Understanding Biased Client Selection, pow-d: the m candidates with the largest losses."""
     return sorted(sorted(candidates, key=lambda k: loss[k], reverse=True)[:m])

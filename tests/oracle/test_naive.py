@@ -74,14 +74,6 @@ def test_scaffold(seed, eta_g, m):
 
 
 @SEEDS
-@pytest.mark.parametrize("alpha", [0.01, 0.1, 2.0])
-@pytest.mark.parametrize("m", [1, 3, K])
-def test_feddyn(seed, alpha, m):
-    drawn = rounds(seed, m)
-    same(path("feddyn", drawn, alpha=alpha)[0], naive_path(naive.FedDyn(alpha, K, P), drawn))
-
-
-@SEEDS
 @pytest.mark.parametrize("d", [3, 5, K])
 @pytest.mark.parametrize("candidates", ["size", "uniform"])
 def test_power_of_choice(seed, d, candidates):

@@ -183,10 +183,6 @@ class Setting(Strict):
         "nothing", description="what a run leaves: its last model, its path over evaluated rounds"
     )
     seeds: Seeds = Field(description="one run of each variant for each")
-    stated_seeds: Count | None = Field(
-        None,
-        description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`",
-    )
     sources: Annotated[dict[str, str], AfterValidator(check_kinds)] = Field(
         default_factory=dict, description="key -> where its value comes from"
     )
@@ -244,7 +240,6 @@ class Setting(Strict):
             "notes",
             "levels",
             "seeds",
-            "stated_seeds",
             "tuning",
             "unstated",
             "fitted",

@@ -24,16 +24,14 @@ setting's `client_seed`) and so tell nothing of the paper's draw, t s is not bel
 evaluations (`verdict.noise_window`, those of its last quarter): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
 alike. Where it is all that is known of s, a number agrees or is inconclusive, for a difference beyond a bound from
-below proves nothing; so it is where nothing is known of what the paper repeated with several seeds. The bound makes
-tolerances wider: comparison.csv keeps as `strict` the verdict without it, by which such a number agrees if it is
-printed alike, and with the number of seeds that the paper states.
+below proves nothing; so it is where nothing is known of what the paper repeated with several seeds.
 
 Where no seed makes a difference, numbers agree if they are printed alike, and none is inconclusive.
 """
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from fairfl.experiments.config import VerdictConfig
@@ -148,11 +146,6 @@ def printed_noise(cells: Iterable[Cell], seeds: int) -> Noise:
         return UNKNOWN
     freedom = len(squares) * (seeds - 1)
     return Noise(math.sqrt(sum(squares) / freedom), freedom, 0, printed=True)
-
-
-def as_stated(paper: Cell) -> Cell:
-    """A number of the paper with its spread as a text has it that states more seeds than the digits show: of n - 1."""
-    return replace(paper, spread_kind="std") if paper.spread_kind == "population std" else paper
 
 
 def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:

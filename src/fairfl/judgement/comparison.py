@@ -26,7 +26,6 @@ from fairfl.judgement.agreement import (
     UNKNOWN,
     Noise,
     agreement_tolerance,
-    as_stated,
     closeness_tolerance,
     noise_of,
     too_wide,
@@ -48,7 +47,6 @@ from fairfl.judgement.cells import (
 )
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.contradictions import Contradictions, contradictions
-from fairfl.judgement.repeats import repeats
 from fairfl.judgement.results import results_of
 from fairfl.judgement.rows import ComparisonLine, Verdict
 from fairfl.judgement.sources import Known, known
@@ -181,7 +179,6 @@ class _Table:
         number = _Number(self, setting, variant, metric)
         paper, here = number.paper or Cell(None), number.here or Cell(None)
         word, tolerance, noise = number.judged()
-        pairs, within = number.repeated
         notes = (provenance.note, _note(number.here, metric, str(variant)), number.fit)
         return ComparisonLine(
             artifact=self.name,
@@ -202,9 +199,6 @@ class _Table:
             tolerance=tolerance,
             tolerance_source=noise.source,
             verdict=word,
-            verdict_strict=number.judged_strictly(),
-            seed_pairs=pairs,
-            seed_pairs_within=within,
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, notes)),
             reported_note=paper.note,
@@ -282,54 +276,33 @@ class _Number:
     def fit(self) -> str:
         return self.table.fit(self.setting, self.variant, self.metric)
 
-    @cached_property
-    def own_noise(self) -> Noise:
-        return noise_of(self.key, self.here, self.table.pooled)
-
-    @property
-    def repeated(self) -> tuple[int, int]:
-        """Pairs of a seed of ours and the paper's number, and how many of them lie within the noise."""
-        table = self.table
-        return repeats(self.key, self.paper, table.here, table.pooled, self.seeds, table.level)
-
     def judged(self) -> tuple[Verdict, float, Noise]:
         """The verdict, the tolerance of `agrees` and the noise that gives it."""
-        level = self.table.level
-        printed = with_printed(self.own_noise, self.paper, self.seeds, level)
-        noise = with_evaluations(printed, self.key, self.table.here, level)
+        table, printed = self.table, self.paper.mean if self.paper else None
+        own = noise_of(self.key, self.here, table.pooled)
+        known = with_printed(own, self.paper, self.seeds, table.level)
+        noise = with_evaluations(known, self.key, table.here, table.level)
         # The paper's number has a noise, and nothing is known of it.
         unrepeated = noise is UNKNOWN and self.seeds > 1
-        return *self._checked(noise, self.seeds, noise.from_below or unrepeated), noise
-
-    def judged_strictly(self) -> Verdict:
-        """The verdict by the strict rule: with the noise and the seeds that the paper states."""
-        stated = original(self.table.workload, self.setting).stated_seeds
-        paper = as_stated(self.paper) if stated and self.paper else self.paper
-        seeds = stated or self.seeds
-        noise = with_printed(self.own_noise, paper, seeds, self.table.level)
-        return self._checked(noise, seeds, False)[0]
-
-    def _checked(self, noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
-        """The verdict, and the tolerance of `agrees`."""
-        table, printed = self.table, self.paper.mean if self.paper else None
-        tolerances = self._tolerances(noise, seeds)
+        tolerances = self._tolerances(noise)
         column = table.columns.get((self.setting, self.metric), ())
         wide = noise.half_width(table.level) > 0 and too_wide(tolerances[0], printed, column)
         blocked = reason_not_comparable(table.workload, self.setting, self.metric)
+        from_below = noise.from_below or unrepeated
         found = verdict(
             self.paper, self.here, blocked, self.difference, tolerances, wide, from_below
         )
         tried = ("agrees", "close", "differs", "inconclusive")
         fitted = self.fit.startswith(FITTED) and found in tried
-        return "fitted" if fitted else found, tolerances[0]
+        return "fitted" if fitted else found, tolerances[0], noise
 
-    def _tolerances(self, noise: Noise, seeds: int) -> tuple[float, float]:
-        """The largest differences that agree and that are close, where the paper has so many `seeds`."""
+    def _tolerances(self, noise: Noise) -> tuple[float, float]:
+        """The largest differences that agree and that are close."""
         if self.paper is None or self.paper.mean is None:
             return 0.0, 0.0
         ours = self.here.seeds if self.here else 0
         rounding = half_unit(self.paper.mean, self.unit, digits_of(self.table.metrics)(self.metric))
-        agrees = agreement_tolerance(noise, ours or 1, seeds, rounding, self.table.level)
+        agrees = agreement_tolerance(noise, ours or 1, self.seeds, rounding, self.table.level)
         config = self.table.workload.config.verdict
         return agrees, closeness_tolerance(self.paper.mean, self.unit, config)
 

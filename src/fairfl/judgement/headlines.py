@@ -11,7 +11,6 @@ from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.agreement import (
     agreement_tolerance,
-    as_stated,
     closeness_tolerance,
     printed_noise,
 )
@@ -76,7 +75,6 @@ class SelfConsistency:
     near: int = 0  # and of those, how many agree or are close
     alike: int = 0  # pairs of numbers of rows that are equal in effect
     alike_near: int = 0
-    alike_strict: int = 0  # likewise with as many seeds as the paper's text states
 
 
 def self_consistency(
@@ -103,8 +101,7 @@ def self_consistency(
             alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]
     near = partial(_near, paper, config)
     agree = [sum(near(*one) for one in pairs) for pairs in (other, alike)]
-    strict = sum(near(*one, strict=True) for one in alike)
-    return SelfConsistency(len(twice), len(other), agree[0], len(alike), agree[1], strict)
+    return SelfConsistency(len(twice), len(other), agree[0], len(alike), agree[1])
 
 
 def _near(
@@ -113,12 +110,9 @@ def _near(
     setting: str,
     metric: str,
     pair: tuple[Cell, Cell],
-    strict: bool = False,
 ) -> bool:
-    """True if two numbers of a paper agree or are close; `strict`: with as many seeds as its text states."""
+    """True if two numbers of a paper agree or are close."""
     seeds, (one, other) = len(paper.settings[setting].seeds), pair
-    if strict and (stated := paper.settings[setting].stated_seeds):
-        seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
     assert one.mean is not None and other.mean is not None
     larger = max(abs(one.mean), abs(other.mean))
     rounding = 2 * half_unit(larger, one.unit, digits_of(paper.metrics)(metric))

@@ -40,12 +40,9 @@ class Count:
     """How the measurements of some lines came out."""
 
     verdicts: Counter[str]
-    strict: int  # conclusive ones that agree or are close by `verdict_strict`, which has no wider tolerances
     cells: int  # places in tables and figures of those that ran
     one_seed: int  # of these and the inconclusive ones, those that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
-    pairs: int = 0  # of a first seed and another (fairfl.judgement.repeats)
-    pairs_within: int = 0  # of these, within the noise that the first alone is checked with
 
     @property
     def published(self) -> int:
@@ -123,16 +120,12 @@ def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count
     """Counts over rows of comparison.csv, of this run or of the record."""
     found = measurements(lines, other)
     ran = [places for places in found.values() if places[0].verdict in CHECKED]
-    conclusive = [places for places in ran if places[0].verdict != INCONCLUSIVE]
     fewer = [places[0].seeds for places in ran if places[0].fewer_seeds]
     return Count(
         verdicts=Counter(places[0].verdict for places in found.values()),
-        strict=sum(places[0].verdict_strict in ("agrees", "close") for places in conclusive),
         cells=sum(map(len, ran)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),
-        pairs=sum(places[0].seed_pairs for places in ran),
-        pairs_within=sum(places[0].seed_pairs_within for places in ran),
     )
 
 

@@ -59,9 +59,6 @@ class ComparisonLine:
     tolerance: float | None
     tolerance_source: str = ""
     verdict: Verdict
-    verdict_strict: Verdict
-    seed_pairs: int  # of our first seed and another; of these, within the noise that the first alone is checked with
-    seed_pairs_within: int
     provenance: str = ""
     note: str = ""
     reported_note: str = ""

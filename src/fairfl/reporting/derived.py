@@ -21,7 +21,6 @@ from typing import Any
 
 import jinja2
 
-from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import digits_of
@@ -133,25 +132,13 @@ class RecordQueries:
             lines = self._lines(name)
             alone, found = count(map(by_tolerance_alone, lines)), count(lines)
             if found.checked:
-                strict = share(alone).partition(" (")[0]
-                before = [alone.agree, alone.close, alone.differ, strict]
+                before = [alone.agree, alone.close, alone.differ, share(alone)]
                 after = [found.agree, found.close, found.differ, found.inconclusive, share(found)]
                 rows.append([paper.called, *map(str, [*before, *after])])
         words = ["agree", "close", "differ", "agree or close"]
         lone = [f"{word}, by tolerance alone" for word in words]
         header = ["paper", *lone, *words[:3], "inconclusive", words[3]]
         return markdown_table(header, rows).strip()
-
-    def repeated(self) -> str:
-        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is checked with."""
-        found = self.counted()
-        if not found.pairs:
-            return "No number has several seeds and a noise that one is checked with."
-        return (
-            f"Of {found.pairs:,} pairs of a number's first seed and another, checked as if the first were alone, "
-            f"{100 * found.pairs_within / found.pairs:.0f} % are within its noise. "
-            f"{100 * (1 - VerdictConfig().significance_level):.0f} % would be if the tolerances were right."
-        )
 
     def beyond(self) -> int:
         """How many inconclusive numbers lie beyond their tolerance."""

@@ -31,18 +31,9 @@ def word_for(found: Count) -> str:
 
 
 def share(found: Count) -> str:
-    """'62 %' of what was checked agrees or is close, '62 % (46 %, strict rule)' where wider tolerances make a
-    difference."""
-    return (
-        _share(found.conclusive - found.differ, found.strict, found.conclusive)
-        if found.conclusive
-        else "–"
-    )
-
-
-def _share(many: int, strict: int, of: int) -> str:
-    here, strictly = (f"{100 * number / of:.0f} %" for number in (many, strict))
-    return here if here == strictly else f"{here} ({strictly}, strict rule)"
+    """'62 %' of what was checked agrees or is close; '–' where nothing conclusive was."""
+    good, of = found.conclusive - found.differ, found.conclusive
+    return f"{100 * good / of:.0f} %" if of else "–"
 
 
 def claims_text(found: ClaimCount) -> str:
@@ -131,8 +122,8 @@ def with_itself(found: SelfConsistency) -> str:
         )
     if not found.alike:
         return text
-    shown = _share(found.alike_near, found.alike_strict, found.alike)
-    return f"{shown} of {found.alike:,} pairs of rows equal in effect; {text}"
+    shown = 100 * found.alike_near / found.alike
+    return f"{shown:.0f} % of {found.alike:,} pairs of rows equal in effect; {text}"
 
 
 def _named(paper: Paper, metric: str) -> tuple[str, str, int]:

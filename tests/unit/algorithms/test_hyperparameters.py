@@ -26,7 +26,6 @@ REFUSED = [
     ("fedeba", {"tau": 0.0}),
     ("fedeba_plus", {"alpha": 1.1}),
     ("fedeba_plus", {"theta": 181.0}),
-    ("feddyn", {"alpha": 0.0}),
     ("fedfa", {"alpha": 0.7}),
     ("fedfv", {"alpha": 1.1}),
     ("fedma", {"sigma2": 0.0}),

@@ -42,9 +42,7 @@ PAPER = {
 
 def test_numbers_are_counted_of_those_that_were_judged() -> None:
     verdicts = ("agrees", "agrees", "close", "differs", "diverged", "inconclusive", "not run", "not reported")
-    counted = numbers_counted(
-        count(compared(LINE, verdict=word, verdict_strict=word, reported=float(n)) for n, word in enumerate(verdicts))
-    )
+    counted = numbers_counted(count(compared(LINE, verdict=word, reported=float(n)) for n, word in enumerate(verdicts)))
     assert (counted["conclusive"], counted["of"].published, counted["seeds"]) == (5, 7, "")
     words = [(number, word) for *_, number, word in counted["counts"]]
     assert words == [(2, "agree"), (1, "close"), (2, "differ"), (1, "inconclusive")]

@@ -36,10 +36,6 @@ def numbers_counted(found: Count) -> dict[str, Any]:
         ("open", "?", found.inconclusive, "inconclusive"),
     ]
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
-    if (wider := found.agree + found.close - found.strict) > 0:
-        seeds = "; ".join(
-            filter(None, (seeds, f"{wider:,} agree only with the wider late-evaluation tolerance"))
-        )
     return {"of": found, "conclusive": found.conclusive, "counts": counts, "seeds": seeds}
 
 
