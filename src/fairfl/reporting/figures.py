@@ -7,7 +7,6 @@ files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
 import importlib
 import io
 import textwrap
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,13 +38,10 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     spec = _readable(spec)
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
-    fonts, without = margins.fonts_with(spec.model_dump_json())
     inputs = Inputs(spec)
-    with style.applied(fonts), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph ")
+    with style.applied():
         try:
             figure, frame = module.draw(inputs, config)
-            inputs.remark("No font of this machine has", sorted(without))
             head, note = _head(inputs, figure), footnote(inputs)
         except NoRunsError as error:
             figure, frame = _empty(str(error))

@@ -82,23 +82,6 @@ def metric_grid(
     return panelled(shown, draw, heights, across, (x_label, ""), wide, **shared)
 
 
-def say_hidden(
-    inputs: Inputs,
-    axes: Axes,
-    lines: Mapping[str, tuple[Any, Any]],
-    setting: str | None,
-    metric: str = "",
-) -> None:
-    """Remark upon lines or marks of a panel, by name, that nobody sees apart; `setting` if others have other panels."""
-    where = [inputs.names[setting]] if setting and len(inputs.names) > 1 else []
-    where += [inputs.axis(metric)] if metric and len(inputs.spec.metrics) > 1 else []
-    hidden = [
-        f"{names} in {', '.join(where)}".removesuffix(" in ")
-        for names in style.over_one_another(axes, lines)
-    ]
-    inputs.remark("Drawn over one another", hidden)
-
-
 def named_lines(axes: Axes, names: Mapping[int, str] | Sequence[str]) -> None:
     """A vertical axis of names, the first on top; `names` of all lines, or by line."""
     lines = names if isinstance(names, Mapping) else dict(enumerate(names))

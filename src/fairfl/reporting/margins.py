@@ -1,37 +1,14 @@
-"""What surrounds the panels of a figure: letters that its font has, lines above and below, the layout."""
+"""What surrounds the panels of a figure: lines above and below, the layout."""
 
 import textwrap
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
-from fairfl.reporting.style import FONT, FOOTNOTE, GREY
-
-
-def fonts_with(text: str) -> tuple[list[str], set[str]]:
-    """Families of fonts on this machine that have letters of a text which the usual font lacks, and those none has."""
-    lacking = set(filter(str.isprintable, text)) - _letters(font_manager.findfont(FONT))
-    fonts = [
-        font
-        for font in font_manager.fontManager.ttflist
-        if lacking and "Last Resort" not in font.name
-    ]
-    found = [(font.name, lacking & _letters(font.fname)) for font in fonts]
-    without = lacking.difference(*(letters for _, letters in found))
-    return list(dict.fromkeys(name for name, letters in found if letters)), without
-
-
-@cache
-def _letters(file: str) -> frozenset[str]:
-    try:
-        return frozenset(map(chr, font_manager.get_font(file).get_charmap()))
-    except (OSError, RuntimeError):  # a font that matplotlib has listed and cannot read
-        return frozenset()
+from fairfl.reporting.style import FOOTNOTE, GREY
 
 
 def footer(figure: Figure, sentences: Sequence[str], head: str = "", rest: str = "") -> float:

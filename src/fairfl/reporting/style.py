@@ -6,7 +6,7 @@ they stand in the figure's CSV, where seaborn would compute its own from samples
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import matplotlib
 import numpy as np
 import seaborn
 from fontTools import subset
+from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -37,7 +38,6 @@ READS = ("figures.mplstyle",)
 _RC = Path(__file__).with_name("figures.mplstyle")
 COLUMN, PAGE = 3.3, 6.9  # inches: one column, the full width of a paper
 FOOTNOTE = 3  # lines of small print below a figure
-FONT = "DejaVu Sans"
 GREY = "#767676"
 RED, BLUE = "#D55E00", "#0072B2"
 
@@ -102,19 +102,15 @@ HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
 
 @contextmanager
-def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
-    """The style, independent of the user's matplotlibrc; everything is put back afterwards.
-
-    `fonts`: families that have the letters which the usual one lacks.
-    """
+def applied() -> Iterator[None]:
+    """The style, independent of the user's matplotlibrc; everything is put back afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         seaborn.set_theme(context="paper", style="ticks")
         matplotlib.rcParams.update(matplotlib.rc_params_from_file(_RC, use_default_template=False))
-        if (
-            fonts
-        ):  # a list of families, not of what sans-serif may be: only those fall back on one another
-            matplotlib.rcParams["font.family"] = [FONT, *fonts]
+        # Families fall back on one another, what sans-serif may be does not; a family that is not here would be logged.
+        wanted, installed = matplotlib.rcParams["font.sans-serif"], font_manager.get_font_names()
+        matplotlib.rcParams["font.family"] = [name for name in wanted if name in installed]
         yield
 
 
@@ -266,57 +262,11 @@ def not_run(axes: Axes) -> None:
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
 
 
-def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[str]:
-    """'FedAvg and AFL' for what nobody sees apart: lines or marks, x and y by name, that are nowhere a hundredth apart.
-
-    The hundredth is one of the panel, whose limits must stand.
-    """
-    axes.get_xlim(), axes.get_ylim()  # brings them up to date
-    scale = axes.transScale + axes.transLimits
-    groups: list[tuple[np.ndarray, list[str]]] = []
-    for name, (x, y) in drawn.items():
-        places = scale.transform(np.column_stack([np.ravel(x), np.ravel(y)]).astype(float))
-        for first, names in groups:
-            if first.shape == places.shape and np.allclose(
-                first, places, rtol=0, atol=0.01, equal_nan=True
-            ):
-                names.append(name)
-                break
-        else:
-            groups.append((places, [name]))
-    return [f"{', '.join(names[:-1])} and {names[-1]}" for _, names in groups if names[1:]]
-
-
 def zero_line(axes: Axes, vertical: bool = False) -> None:
     """Mark zero: no loss gap."""
     (axes.axvline if vertical else axes.axhline)(
         0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1
     )
-
-
-def far_apart(numbers: Sequence[float], unit: str = "") -> bool:
-    """True if a few of several positive numbers are so large that a linear axis squeezes all others into a tenth of it.
-
-    A unit with bounds, such as percent, has no room for that.
-    """
-    if len(numbers) < 5 or min(numbers) <= 0 or unit in _BOUNDS:
-        return False
-    return bool(max(numbers) > 10 * np.quantile(numbers, 0.75))
-
-
-def focus(axes: Axes, ends: Sequence[float], values: Sequence[float]) -> bool:
-    """Show `ends` with room for the values around them, where all `values` would squeeze them; True if some are cut.
-
-    That is so if the ends span less than two fifths of all.
-    """
-    low, high = np.quantile(ends, [0.1, 0.9])
-    if high - low >= 0.4 * (max(values) - min(values)) or high == low:
-        return False
-    room = high - low
-    axes.set_ylim(
-        max(min(values), low - room) - 0.05 * room, min(max(values), high + room) + 0.05 * room
-    )
-    return True
 
 
 def log_axis(axes: Axes) -> None:

@@ -4,7 +4,7 @@ Each column of the artifact is a metric with its own panel, in the unit that the
 setting; with several settings they are the lines of a grid whose columns are the settings, or the other way round. A
 line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the
 line instead of leaving the mean. Colour, marker and dashes are the algorithm's, or colour and marker the value of a
-hyper-parameter; rows of one algorithm have its hue. Lines that hide one another are named. Thin lines with circles
+hyper-parameter; rows of one algorithm have its hue. Thin lines with circles
 are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers are at hand.
 """
 
@@ -21,7 +21,7 @@ from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
-from fairfl.reporting.frames import metric_grid, say_hidden
+from fairfl.reporting.frames import metric_grid
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_curves import BANDS, banded, mean_and_band
@@ -114,14 +114,13 @@ def _panel(
     values = along_training(rounds, metric, unit, config.part).assign(setting=setting)
     if metric in config.log:
         style.log_axis(axes)
-    frames, lines = [], {}
+    frames = []
     for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
         alpha = 0.12 * (len(rows) <= BANDS_OF)
         banded(axes, frame, alpha, linewidth=1.2, **style.sparse(number, len(rows), look))
         frames.append(frame.assign(kind="ours", **names))
-        lines[row.label] = frame["round"], frame["mean"]
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
         if len(paper):
             axes.plot(paper["round"], paper["mean"], **look | _PAPER)
@@ -131,7 +130,6 @@ def _panel(
         raise FairflError(f"{inputs.where}: no finite value of {metric} in {setting}")
     axes.margins(x=0.02)
     style.within_bounds(axes, y=unit)
-    say_hidden(inputs, axes, lines, setting, metric)
     return drawn
 
 

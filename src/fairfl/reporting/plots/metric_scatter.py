@@ -1,7 +1,7 @@
 """Two metrics against each other, one panel per setting and one mark per row: what fairness costs.
 
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
-unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's
+unless rows have their own. Hollow marks are the paper's
 numbers, drawn if nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the
 artifact, in the units that the paper prints.
 """
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
-from fairfl.reporting.frames import panelled, say_hidden
+from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 
 NEEDS = ("tidy", "reported")
@@ -52,12 +52,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         here = [row for row in inputs.rows_in(setting) if row in looks]
         drawn = (_marks(axes, inputs, config, setting, row, looks[row][1]) for row in here)
         marks = [mark for of_row in drawn for mark in of_row]
-        own = [mark for mark in marks if mark["kind"] == "ours"]
-        if style.far_apart([mark["y"] for mark in marks], units[1]):
-            style.log_axis(axes)
-            inputs.remark(f"Logarithmic axis: {y} in", [inputs.names[setting]])
         style.within_bounds(axes, *units)
-        say_hidden(inputs, axes, {mark["label"]: (mark["x"], mark["y"]) for mark in own}, setting)
         return marks
 
     figure, panels = panelled(inputs.titles, draw_one, (0.9, 1.9), 2, (x, y), wide)
@@ -110,7 +105,7 @@ def _marks(
         axes.errorbar(
             mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False
         )
-        records.append({**names, **mark, "kind": "ours", "label": row.label})
+        records.append({**names, **mark, "kind": "ours"})
     at: list[Any] = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
     if None not in at:
         axes.plot(*at, **look, **style.HOLLOW, linestyle="none", zorder=2)

@@ -3,7 +3,7 @@
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints. Where a hyper-parameter
 is swept, the metrics are the lines of a grid whose columns are the settings; where settings are swept, they share a
 panel. A mark is the mean over seeds, its bar ± one population standard deviation; a run that diverged interrupts the
-line. Lines that hide one another are named. Empty marks on a thin line are the paper's numbers, drawn if nothing but
+line. Empty marks on a thin line are the paper's numbers, drawn if nothing but
 the seeds differs from its setting and they are at hand.
 """
 
@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Labelled
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.frames import metric_grid, say_hidden
+from fairfl.reporting.frames import metric_grid
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -69,14 +69,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         )
         if shown.empty:
             return shown
-        lines = {}
         for (algorithm, kind), line in shown.groupby(["algorithm", "kind"], sort=True):
             _line(axes, line, looks[algorithm], kind)
-            if kind == "ours":
-                lines[titles[algorithm]] = line["x"], line["mean"]
         _ticks(axes, {x for (setting, _), x in at.items() if setting in settings}, config)
         style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
-        say_hidden(inputs, axes, lines, None if swept else settings[0], metric)
         return shown
 
     columns: dict[tuple[str, ...], str]
