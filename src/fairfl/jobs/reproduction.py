@@ -65,14 +65,17 @@ def main(argv: list[str] | None = None) -> None:
         )
         for path in sorted((args.results / name).glob("*.csv")):
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
-    for path, text in files.items():
-        atomic.write_text(args.root / path, text)
-    noted = [*files, numbers.DIFFERENCES]
-    below = [numbers.COMPARISON.name, numbers.CLAIMS.name, numbers.DIFFERENCES.name, f"{OWN.name}/"]
-    made = texts(args.root, workload.papers)
+
+    def store(files: dict[Path, str], *below: str) -> None:
+        named = {str(path.relative_to(FOLDER)): text.encode() for path, text in files.items()}
+        sums.write(args.root / FOLDER, named, below)
+
+    store(files, f"{OWN.name}/")
+    made = texts(args.root, workload.papers)  # they read those files
+    files[numbers.DIFFERENCES] = made.pop(numbers.DIFFERENCES)
+    store(files, f"{OWN.name}/")
     for path, text in made.items():
         atomic.write_text(args.root / path, text)
-    sums.note(args.root / FOLDER, [args.root / path for path in noted], below)
     print(f"wrote {', '.join(map(str, [*files, *made]))}")
 
 

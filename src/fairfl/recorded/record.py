@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from fairfl.recorded import curves, sums
-from fairfl.runtime import atomic, tables
+from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.runtime.result_files import ResultFile
@@ -103,6 +103,7 @@ class Record:
         self.code: dict[str, dict[str, str]] = {}
         self.changed = False
         self._new: dict[str, pa.Table] = {}
+        self._files: dict[Path, bytes] = {}
         if self.path.exists():
             self._read()
         sums.check(folder, f"{setting}/{self.path.name}")
@@ -195,20 +196,20 @@ class Record:
         files: dict[str, bytes],
         table: Any = None,
     ) -> None:
-        """Take a job in; `save` writes it. Its small files are written at once."""
+        """Take a job in; `save` writes it."""
         self.code[entry.code], self.changed = code, True
         self.jobs.setdefault(job, []).append(entry)
         if table is not None:
             self._new[entry.key(job)] = table
-        for path, data in files.items():
-            atomic.write_bytes(self._place(entry, path), data)
+        self._files |= {self._place(entry, path): data for path, data in files.items()}
 
     def save(self) -> None:
-        """Write all, the metrics first: what jobs.json names is there at any time."""
+        """Write all, jobs.json last: what it names is there at any time."""
+        files, apart = dict(self._files), {self.table_path}
         if self._new:
             known = {entry.key(name) for name, entry in self.entries()}
             kept = {key: table for key, table in self._curves.items() if key in known}
-            _write(self.table_path, curves.joined(kept | self._new))
+            files[self.table_path] = _parquet(curves.joined(kept | self._new))
         file = {
             "setting": self.setting,
             "code": self.code,
@@ -217,15 +218,17 @@ class Record:
                 for name in sorted(self.jobs)
             },
         }
-        atomic.write_text(self.path, _lines(file))
-        apart = {
+        files[self.path] = _lines(file).encode()
+        apart |= {
             self._place(entry, path)
             for _, entry in self.entries()
             for path in entry.outputs
             if not path.endswith(METRICS) and path not in entry.inline
         }
-        curves_path = [self.table_path] if self.table_path.exists() else []
-        sums.note(self.folder.parent, [self.path, *curves_path, *apart], [f"{self.setting}/"])
+        listed = self.folder.parent
+        named = {str(path.relative_to(listed)): data for path, data in files.items()}
+        kept_too = {str(path.relative_to(listed)) for path in apart}
+        sums.write(listed, named, (f"{self.setting}/",), kept_too)
 
 
 def setting_of(job: str) -> str:
@@ -245,7 +248,7 @@ def settings(folder: Path = FOLDER) -> list[str]:
     )
 
 
-def _write(path: Path, table: "pa.Table") -> None:
+def _parquet(table: "pa.Table") -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -256,11 +259,12 @@ def _write(path: Path, table: "pa.Table") -> None:
         if field.name.startswith("loss") and pa.types.is_floating(field.type)
     ]
     others = [name for name in table.column_names if name not in losses]
-    with atomic.replacing(path) as temporary:
-        pq.write_table(
-            table, temporary, compression="zstd", compression_level=19, use_dictionary=others,
-            use_byte_stream_split=losses,
-        )  # fmt: skip
+    buffer = io.BytesIO()
+    pq.write_table(
+        table, buffer, compression="zstd", compression_level=19, use_dictionary=others,
+        use_byte_stream_split=losses,
+    )  # fmt: skip
+    return buffer.getvalue()
 
 
 def _lines(file: dict[str, Any]) -> str:

@@ -1,25 +1,33 @@
 """python -m fairfl.recorded.sums: write results/recorded/SHA256SUMS anew, from what lies there.
 
-The list has the sha256 of every file of the record, as `sha256sum -c` reads it. Whatever writes into the record notes
-that here; `fairfl verify` and all that read the record hold it against the list. By hand it is written anew only
-after `git diff` has shown that each change is meant.
+The list has the sha256 of every file of the record, as `sha256sum -c` reads it. Whatever writes into the record does it
+here; `fairfl verify` and all that read the record compare it with the list. By hand it is written anew only after
+`git diff` has shown that each change is meant.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 
 LIST = "SHA256SUMS"
+NEXT = ".SHA256SUMS.next"  # the list as it will be, while files are written
 
 
 def listed(folder: Path) -> dict[str, str]:
-    """Hash of each file by its path below `folder`; {} without a list, as in a record that is begun."""
-    if not (folder / LIST).is_file():
-        return {}
-    lines = (folder / LIST).read_text(encoding="utf-8").splitlines()
+    """Hash of each file by its path below `folder`; {} without a list, as in a record that is begun.
+
+    Where writing was killed the files that it had written by then count as listed.
+    """
+    known, after = _read(folder / LIST), _read(folder / NEXT)
+    new = {path: found for path, found in after.items() if known.get(path) != found}
+    return known | {path: new[path] for path in new if _hash(folder / path) == new[path]}
+
+
+def _read(path: Path) -> dict[str, str]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {path: found for found, _, path in (line.partition("  ") for line in lines)}
 
 
@@ -33,53 +41,81 @@ def present(folder: Path) -> list[str]:
     ]
 
 
-def note(folder: Path, paths: Iterable[Path], below: Iterable[str]) -> None:
-    """List these files, the only ones whose paths begin with one of `below`."""
-    starts = tuple(below)
-    kept = {path: found for path, found in listed(folder).items() if not path.startswith(starts)}
-    new = {str(path.relative_to(folder)): _hash(path) for path in paths}
-    lines = (f"{found}  {path}\n" for path, found in sorted((kept | new).items()))
-    atomic.write_text(folder / LIST, "".join(lines))
+def write(
+    folder: Path, files: Mapping[str, bytes], below: tuple[str, ...] = (), kept: Container[str] = ()
+) -> None:
+    """Write files, in this order, and list them. Of the paths that begin with one of `below` only those of `kept`
+    stay listed beside them.
+
+    Killed anywhere each file is the old or the new one, and listed; the next call of `write` or `settle` ends it.
+    """
+    known = {
+        path: found
+        for path, found in listed(folder).items()
+        if path in kept or not path.startswith(below)
+    }
+    after = known | {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    atomic.sweep(folder / path for path in files)
+    atomic.write_text(folder / NEXT, _lines(after))
+    for path, data in files.items():
+        atomic.write_bytes(folder / path, data)
+    _put(folder, after)
+
+
+def settle(folder: Path) -> None:
+    """End what a killed `write` has begun."""
+    if (folder / NEXT).is_file():
+        _put(folder, listed(folder))
+
+
+def _put(folder: Path, known: dict[str, str]) -> None:
+    atomic.sweep((folder / LIST, folder / NEXT))
+    atomic.write_text(folder / LIST, _lines(known))
+    (folder / NEXT).unlink(missing_ok=True)
+
+
+def _lines(known: dict[str, str]) -> str:
+    return "".join(f"{found}  {path}\n" for path, found in sorted(known.items()))
 
 
 def check(folder: Path, path: str) -> None:
-    """Raises FairflError if a listed file is missing or another one, or if a file is not listed though others are."""
-    known = listed(folder)
-    place = folder / path
-    if not known or (path not in known and not place.exists()):
-        return
-    if path not in known:
+    """Raises FairflError if a listed file is missing or another one, if a file is not listed, or if there are files and
+    no list."""
+    known, place = listed(folder), folder / path
+    if not known and present(folder):
+        raise _damaged(folder / LIST, "is missing or empty")
+    if path not in known and place.exists():
         raise FairflError(f"{place}: is not listed among the stored results ({folder / LIST})")
-    if not place.is_file() or _hash(place) != known[path]:
-        why = "is not as it was recorded" if place.is_file() else "is missing"
-        back = f"`git checkout -- {place}` brings it back (a change that is meant: python -m fairfl.recorded.sums)"
-        raise FairflError(f"{place}: {why}; stored results are damaged: {back}")
+    if path in known and not place.is_file():
+        raise _damaged(place, "is missing")
+    if path in known and _hash(place) != known[path]:
+        raise _damaged(place, "is not as it was recorded")
+
+
+def _damaged(place: Path, why: str) -> FairflError:
+    back = f"`git checkout -- {place}` brings it back (a change that is meant: python -m fairfl.recorded.sums)"
+    return FairflError(f"{place}: {why}; stored results are damaged: {back}")
 
 
 def faults(folder: Path) -> Iterator[tuple[str, str, str]]:
     """(damaged or foreign, path, what) of every file of the record that is not as the list says."""
     known, there = listed(folder), present(folder)
-    if there and not known:
-        yield (
-            "damaged",
-            LIST,
-            f"{folder / LIST}: is missing: `git checkout -- {folder / LIST}` brings it back",
-        )
-    for path in sorted({*known, *there} if known else ()):
+    for path in sorted({*known, *there}) if known else there and [LIST]:
         try:
             check(folder, path)
         except FairflError as error:
-            yield "damaged" if path in known else "foreign", path, str(error)
+            yield "foreign" if known and path not in known else "damaged", path, str(error)
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """ "" if there is no such file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def main(argv: list[str] | None = None) -> None:
     from fairfl.recorded.record import FOLDER
 
-    note(FOLDER, [FOLDER / path for path in present(FOLDER)], [""])
+    _put(FOLDER, {path: _hash(FOLDER / path) for path in present(FOLDER)})
     print(f"wrote {FOLDER / LIST}: {len(listed(FOLDER))} files")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.workload import Workload
-from fairfl.recorded import curves
+from fairfl.recorded import curves, sums
 from fairfl.recorded.record import (
     FOLDER,
     INLINE,
@@ -301,6 +301,7 @@ class Commits:
 def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
     """Take all jobs of some that have finished; how many were, and why the others not. Raises FairflError naming those
     that are refused, after all others have been taken."""
+    sums.settle(recorded.folder)
     commits, counts, refused = Commits(), Counter[str](), []
     for job in jobs:
         try:

@@ -1,11 +1,16 @@
 """What is put into the record comes out equal to the bit, or is refused by name."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from fairfl.recorded import curves, sums
+from fairfl.recorded import record as module
 from fairfl.recorded.record import Entry, Origin, Record, settings
+from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import digest, fingerprint
 
@@ -99,9 +104,7 @@ def test_a_changed_metric_is_refused_by_name(tmp_path):
     record = stored(tmp_path, a=table(2, 1))
     key = only(record, "a")[1].key("train/s/a")
     changed = table(2, 1).set_column(3, "accuracy_test", pa.array(np.zeros(6)))
-    from fairfl.recorded import record as module
-
-    module._write(tmp_path / "s/curves.parquet", curves.joined({key: changed}))
+    (tmp_path / "s/curves.parquet").write_bytes(module._parquet(curves.joined({key: changed})))
     with pytest.raises(FairflError, match=r"curves\.parquet: train/s/a: its numbers do not belong to its hash"):
         Record("s", tmp_path).check()
 
@@ -139,8 +142,7 @@ def found(folder) -> list[tuple[str, str]]:
 def test_every_file_of_the_record_stands_in_one_list(tmp_path):
     """What no hash inside of the files covers: who computed it, tables, a setting that is gone, a file too much."""
     stored(tmp_path, a=table(2, 1))
-    (tmp_path / "claims.csv").write_text("holds\n")
-    sums.note(tmp_path, [tmp_path / "claims.csv"], ["claims.csv"])
+    sums.write(tmp_path, {"claims.csv": b"holds\n"})
     assert found(tmp_path) == []
     for path, change in (
         ("s/jobs.json", lambda text: text.replace(b'"commit":"abc"', b'"commit":"xyz"')),
@@ -167,13 +169,102 @@ def test_every_file_of_the_record_stands_in_one_list(tmp_path):
 
 def test_what_is_recorded_next_replaces_the_setting_s_lines_alone(tmp_path):
     stored(tmp_path, a=table(2, 1))
-    (tmp_path / "own/x").mkdir(parents=True)
-    (tmp_path / "own/x/table1.csv").touch()
-    sums.note(tmp_path, [tmp_path / "own/x/table1.csv"], ["own/"])
+    sums.write(tmp_path, {"own/x/table1.csv": b""}, ("own/",))
     record = Record("s", tmp_path)
     record.add("train/s/b", entry(table(3, 2), {MODEL: b"12"}), CODE, {MODEL: b"12"}, table(3, 2))
     record.save()
     assert found(tmp_path) == [] and {path.partition("/")[0] for path in sums.listed(tmp_path)} == {"s", "own"}
+
+
+@pytest.mark.parametrize("left", [None, ""])
+def test_a_list_that_is_lost_or_empty_is_damage(tmp_path, left):
+    """A record that is begun has neither files nor a list."""
+    assert Record("s", tmp_path).jobs == {} and found(tmp_path) == []
+    stored(tmp_path, a=table(2, 1))
+    (tmp_path / sums.LIST).unlink() if left is None else (tmp_path / sums.LIST).write_text(left)
+    for setting in ("s", "other"):
+        with pytest.raises(FairflError, match="SHA256SUMS: is missing or empty; .* `git checkout -- "):
+            Record(setting, tmp_path)
+    assert found(tmp_path) == [("damaged", "SHA256SUMS")]
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed(monkeypatch, change: int, before: bool, command) -> bool:
+    """True if a command was killed before, or behind, its n-th change of a name in a folder."""
+    count = iter(range(change + 1))
+
+    def counted(act):
+        def changed(*paths, **options):
+            last = next(count, None) == change
+            if last and before:
+                raise Killed
+            act(*paths, **options)
+            if last:
+                raise Killed
+
+        return changed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic.os, "replace", counted(os.replace))
+        unlink = Path.unlink
+        goes = counted(unlink)
+        patched.setattr(Path, "unlink", lambda path, **_: None if path.suffix == ".tmp" else goes(path, **_))
+        try:
+            command()
+        except Killed:
+            return True
+    return False
+
+
+def numbered(folder) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("begun", [True, False])
+def test_what_was_killed_anywhere_while_it_stored_ends_well_by_the_same_call(tmp_path, monkeypatch, begun, before):
+    """Whole and listed in between as well, as `verify` and all readers find it."""
+    files = {MODEL: b"x" * 9000}
+    jobs = {"b": (entry(table(2, 2), files), files, table(2, 2)), "c": (entry(table(2, 3)), {}, table(2, 3))}
+
+    def store(folder) -> None:
+        sums.settle(folder)
+        record = Record("s", folder)
+        for job, (made, data, metrics) in jobs.items():
+            if f"train/s/{job}" not in record.jobs:
+                record.add(f"train/s/{job}", made, CODE, data, metrics)
+        if record.changed:
+            record.save()
+
+    def start(folder) -> None:
+        folder.mkdir()
+        if begun:
+            stored(folder, a=table(2, 1))
+            sums.write(folder, {"claims.csv": b"x"})
+
+    start(tmp_path / "undisturbed")
+    store(tmp_path / "undisturbed")
+    expected = numbered(tmp_path / "undisturbed")
+    change = 0
+    while True:
+        folder = tmp_path / str(change)
+        start(folder)
+        if not killed(monkeypatch, change, before, lambda: store(folder)):  # noqa: B023
+            break
+        assert found(folder) == []
+        Record("s", folder).check()
+        store(folder)
+        assert numbered(folder) == expected and found(folder) == []
+        for name in set(expected) - {"s/curves.parquet", sums.LIST}:
+            assert (folder / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes()
+        again = Record("s", folder)
+        again.check()
+        assert {"train/s/b", "train/s/c"} <= set(again.jobs)
+        change += 1
+    assert change == 6  # next list, model, curves, jobs.json, list, and the next list goes
 
 
 def test_the_committed_record_is_as_its_list_says(root):
