@@ -26,8 +26,8 @@ tensors' content) and ``scale_mean``, ``scale_std``: for images the engine compu
 between them ("0.4914,0.4822,0.4465"); "0.0" and "1.0" mean no further scaling. For features and
 tokens both are "0.0" and "1.0". Where tokens follow tokens, ``classes`` is the size of the
 vocabulary. Data whose clients have known clusters say them in ``clusters``, a JSON list of one
-whole number per client, from 0; data whose smallest possible expected loss is known, the same for
-all clients, say it in ``bayes_loss``.
+whole number per client, from 0, and data whose owners have names in ``owners``, one each; data whose
+smallest possible expected loss is known, the same for all clients, say it in ``bayes_loss``.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ def assemble(
     domain: np.ndarray | None = None,
     official_test: np.ndarray | None = None,
     clusters: Sequence[int] | None = None,
+    owners: Sequence[str] | None = None,
     mean: Scale = 0.0,
     std: Scale = 1.0,
 ) -> Prepared:
@@ -156,6 +157,8 @@ def assemble(
         "scale_std": _scale(dataset, "std", std, inputs),
         "sha256": content_sha256(tensors),
     }
+    if owners is not None:
+        metadata["owners"] = json.dumps(list(owners))
     if clusters is not None:
         metadata["clusters"] = _clusters(dataset, clusters, client)
     return Prepared(tensors, metadata)

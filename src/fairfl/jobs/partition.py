@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.partition: deal a prepared data set out to clients and cut each client's share."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
@@ -31,9 +30,9 @@ def main(argv: list[str] | None = None) -> None:
         TYPES,
         Spec,
         check,
+        described,
         partition,
         statistics,
-        true_clusters,
     )
 
     files = {"out": "partition (.parquet)", "statistics": "sizes and label counts (.csv)"}
@@ -47,9 +46,8 @@ def main(argv: list[str] | None = None) -> None:
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
-        clusters = true_clusters(assignment, metadata, columns, tensors.get("client"))
-        changed = {"changed": json.dumps(assignment.changed)} if assignment.changed else {}
-        table = table.replace_schema_metadata({"spec": args.spec, **clusters, **changed})
+        said = described(assignment, metadata, columns, tensors.get("client"))
+        table = table.replace_schema_metadata({"spec": args.spec, **said})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
         atomic.write_text(

@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -29,16 +29,17 @@ NO_VARIANT = Variant("", {})  # what numbers belong to that a setting has
 
 
 # -- metrics ----------------------------------------------------------------------------------
-def metric_of(metrics: Metrics, name: str) -> Metric | None:
+def metric_of(metrics: Metrics, name: str, owners: Sequence[str] = ()) -> Metric | None:
     """The description of a metric; 'gap_client_3' is described by 'gap_client_k' if by nothing else.
 
-    The name of a family, such as 'loss', becomes 'loss, client 3'.
+    The name of a family, such as 'loss', becomes 'loss, client 3', or 'loss, north' where the clients have owners.
     """
     client = re.search(r"_(\d+)$", name)
     if name in metrics or client is None:
         return metrics.get(name)
     family = metrics.get(f"{name[: client.start()]}_k")
-    return family and family.model_copy(update={"name": f"{family.name}, client {client[1]}"})
+    whose = dict(enumerate(owners)).get(int(client[1]), f"client {client[1]}")
+    return family and family.model_copy(update={"name": f"{family.name}, {whose}"})
 
 
 def digits_of(metrics: Metrics) -> Callable[[str], int]:

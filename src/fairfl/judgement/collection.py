@@ -1,5 +1,6 @@
 """All runs of a setting as two tables: final metrics, curves over rounds."""
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,8 @@ from pydantic import Field
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import PARTS, Count, PartName, Seed
 from fairfl.metrics.registry import (
+    DIFFER,
+    FAMILIES,
     SELECTED,
     Vectors,
     by_round,
@@ -234,6 +237,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = [Measured.read(results, run, spec, against[run.seed]) for run in spec.runs]
+    owners = dict.fromkeys(tuple(one.summary.owners) for one in read)
     baseline = {one.run.seed: one.last[-1] for one in read if one.run.id in spec.baseline}
     for one in read:
         run, summary = one.run, one.summary
@@ -243,18 +247,23 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             "fingerprint": summary.fingerprint,
             "source": source_of(summary),
             "arithmetic": arithmetic.text(summary.arithmetic),
-            "partition": "; ".join(summary.partition),
+            "partition": "; ".join([*summary.partition, *[DIFFER] * (len(owners) > 1)]),
+            **({"owners": json.dumps(summary.owners)} if summary.owners else {}),
         }
         for metric, unit, value in metric_rows(spec, one, baseline.get(run.seed)):
+            if len(owners) > 1 and metric.rpartition("_")[0] in FAMILIES:
+                continue
             unit = unit.replace("nats", spec.loss_unit)
             row = {"metric": metric, "value": value, "unit": unit}
             finals.append({**common, **keys, **row, **source})
+        if summary.owners:
+            one.curves["owner"] = np.array(summary.owners)[one.curves["client"]]
         for position, (name, value) in enumerate({"setting": spec.setting, **keys}.items()):
             one.curves.insert(position, name, value)
         curves.append(one.curves)
     if spec.local_only:
         finals += local_rows(spec, common, against)
-    final = pd.DataFrame(finals, columns=FINAL)
+    final = pd.DataFrame(finals, columns=[*FINAL, *["owners"] * any(owners)])
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=CURVES)
 
 

@@ -1,5 +1,6 @@
 """The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or check."""
 
+import json
 import math
 import re
 import statistics
@@ -147,6 +148,11 @@ class Results:
         """What partitions had to change, in words, with the setting; each once."""
         said = (row for _, row in self._tidy if row.get("partition"))
         return list(dict.fromkeys((row["setting"], row["partition"]) for row in said))
+
+    def owners(self, setting: str) -> list[str]:
+        """Name of each client's owner, where the data say it; none if they are others in other seeds."""
+        different = {row.get("owners") for _, row in self._tidy if row["setting"] == setting}
+        return json.loads((len(different) == 1 and different.pop()) or "[]")
 
     def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
         """Arithmetic of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""

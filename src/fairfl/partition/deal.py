@@ -66,7 +66,10 @@ def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
 def table_of(
     tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator
 ) -> tuple[Table, np.ndarray]:
-    """The rows that take part (a random subset of `samples`, whole groups) and their row numbers."""
+    """The rows that take part (a random subset of `samples`, whole groups) and their row numbers.
+
+    Owners are numbered in order of their first row in all of the data.
+    """
     groups = tensors["groups"]
     rows = np.arange(len(groups))
     if samples is not None:
@@ -76,6 +79,9 @@ def table_of(
         rank = np.empty(len(names), dtype=np.int64)
         rank[rng.permutation(len(names))] = np.arange(len(names))
         rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
+    if "client" in tensors:
+        _, first, owners = np.unique(tensors["client"], return_index=True, return_inverse=True)
+        tensors = tensors | {"client": np.argsort(np.argsort(first))[owners]}
     present = [name for name in ("labels", "groups", "ambiguous", *COLUMNS) if name in tensors]
     taken = {name: tensors[name][rows] for name in present}
     flags = {
@@ -135,26 +141,35 @@ def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
     return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
 
 
-def true_clusters(
+def described(
     assignment: Assignment,
     metadata: dict[str, str],
     columns: dict[str, np.ndarray],
     owners: np.ndarray | None,
 ) -> dict[str, str]:
-    """The clusters of the clients as metadata: the partitioner's, or those of data whose owners have some.
+    """What the partition's file says beside its rows: the clients' true clusters, their owners, what was changed.
 
-    `columns` are those of the partition, `owners` [N] of the data. Clients that are not one owner each have none; what
-    is left of the clusters, where not all owners take part, is numbered from 0.
+    Clusters are the partitioner's, or those of data whose owners have some. `columns` are those of the partition,
+    `owners` [N] of the data. Clients that are not one owner each have neither; what is left of the clusters, where not
+    all owners take part, is numbered from 0.
     """
+    said, changed = {}, assignment.changed
     if assignment.clusters is not None:
-        return {"clusters": json.dumps(assignment.clusters)}
-    if "clusters" not in metadata or owners is None:
-        return {}
-    pairs = np.unique(np.stack([columns["client"], owners[columns["row"]]]), axis=1)
-    if (np.diff(pairs[0]) == 0).any():
-        return {}
-    of_clients = np.array(json.loads(metadata["clusters"]))[pairs[1]]
-    return {"clusters": json.dumps(np.unique(of_clients, return_inverse=True)[1].tolist())}
+        said["clusters"] = json.dumps(assignment.clusters)
+    if owners is not None and metadata.keys() & {"clusters", "owners"}:
+        pairs = np.unique(np.stack([columns["client"], owners[columns["row"]]]), axis=1)
+        if not (np.diff(pairs[0]) == 0).any():
+            if "clusters" in metadata:
+                of_clients = np.array(json.loads(metadata["clusters"]))[pairs[1]]
+                numbered = np.unique(of_clients, return_inverse=True)[1].tolist()
+                said.setdefault("clusters", json.dumps(numbered))
+            if "owners" in metadata:
+                names = json.loads(metadata["owners"])
+                said["owners"] = json.dumps([names[owner] for owner in pairs[1]])
+        dealt, there = len(columns["row"]), int(np.isin(owners, pairs[1]).sum())
+        if dealt < there and "owners" in metadata:
+            changed = [*changed, f"{dealt:,} of their {there:,} samples take part"]
+    return said | ({"changed": json.dumps(changed)} if changed else {})
 
 
 def parts_of(

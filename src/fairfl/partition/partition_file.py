@@ -25,15 +25,15 @@ class Partition:
     clients: int
     clusters: list[int] | None  # true cluster of each client, [K], from 0; None: not known
     changed: list[str]  # what the dealing had to change, in words
+    owners: list[str]  # name of each client's owner, [K]; []: not known
 
     def only(self, client: int) -> "Partition":
         """The rows of a single client, as client 0."""
         mine = self.columns["client"] == client
         columns = {name: values[mine] for name, values in self.columns.items()}
         columns["client"] = np.zeros_like(columns["client"])
-        return Partition(
-            columns, 1, None if self.clusters is None else [self.clusters[client]], self.changed
-        )
+        clusters = None if self.clusters is None else [self.clusters[client]]
+        return Partition(columns, 1, clusters, self.changed, self.owners[client : client + 1])
 
 
 def read(path: Path, rows: int | None = None) -> Partition:
@@ -53,13 +53,13 @@ def read(path: Path, rows: int | None = None) -> Partition:
     if len(twice := ascending[1:][ascending[1:] == ascending[:-1]]):
         raise _damaged(path, f"row {twice[0]} is assigned twice")
     sizes = _sizes(path, columns)
-    changed = (table.schema.metadata or {}).get(b"changed", b"[]")
-    return Partition(
-        columns,
-        len(sizes),
-        _clusters(path, table, len(sizes)),
-        from_text(changed, list[str], str(path)),
+    changed, owners = (
+        from_text((table.schema.metadata or {}).get(key, b"[]"), list[str], str(path))
+        for key in (b"changed", b"owners")
     )
+    if owners and len(owners) != len(sizes):
+        raise _damaged(path, f"its owners are not one for each of {len(sizes)} clients")
+    return Partition(columns, len(sizes), _clusters(path, table, len(sizes)), changed, owners)
 
 
 def _damaged(path: Path, what: str) -> DataError:

@@ -33,11 +33,11 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
                     partition.spec(workload, name) | {"seed": setting.seeds[0]}
                 )
                 columns, assignment = deal.partition(spec, own.tensors)
-                text = deal.true_clusters(
-                    assignment, own.metadata, columns, own.tensors.get("client")
-                ).get("clusters")
-                _check_clusters(len(set(json.loads(text or "[0]"))), setting.surrogate)
-                found[name] = [own.metadata["source"], *assignment.changed]
+                said = deal.described(assignment, own.metadata, columns, own.tensors.get("client"))
+                _check_clusters(
+                    len(set(json.loads(said.get("clusters", "[0]")))), setting.surrogate
+                )
+                found[name] = [own.metadata["source"], *json.loads(said.get("changed", "[]"))]
         except FairflError as error:
             raise FairflError(
                 f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}"

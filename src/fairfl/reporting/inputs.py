@@ -193,9 +193,20 @@ class Inputs(Remarks):
 
     def metric(self, name: str) -> Metric:
         """What the artifact's paper says of a metric, or of its family."""
-        described = metric_of(self.spec.metrics, name)
+        described = metric_of(self.spec.metrics, name, self._owners)
         assert described is not None  # columns are checked when the paper is read
         return described
+
+    @cached_property
+    def _owners(self) -> list[str]:
+        """Owners of the clients, if they are the same in all settings."""
+        different = {tuple(self.results.owners(setting)) for setting in self.settings}
+        return list(map(literal, different.pop())) if len(different) == 1 else []
+
+    def clients(self, setting: str) -> list[str]:
+        """What the clients of a setting are called (first seed): by their owners, where the data name them."""
+        dealt = partition_file.read(Path(self._file("partition", setting)))
+        return dealt.owners or [f"client {client}" for client in range(dealt.clients)]
 
     def reported_point(self, setting: str, row: Row, metric: str) -> float | None:
         """The paper's number to draw beside ours; None if it is not known or of another experiment."""

@@ -26,6 +26,8 @@ from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from fairfl.reporting.formulas import literal
+
 if TYPE_CHECKING:
     from fairfl.reporting.inputs import Inputs, Row
 
@@ -231,11 +233,12 @@ def key(color: str, label: str, **style: object) -> Line2D:
     return Line2D([], [], color=color, label=label, **style)  # type: ignore[arg-type]
 
 
-def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
+def client_keys(names: Sequence[str], lines: bool = True) -> list[Line2D]:
     """Legend entries for clients; of many only first, middle and last."""
+    clients = len(names)
     shown = range(clients) if clients <= 10 else (0, clients // 2, clients - 1)
     style = {} if lines else {"marker": "o", "linestyle": "none"}
-    return [key(client_color(k, clients), f"client {k}", **style) for k in shown]
+    return [key(client_color(k, clients), literal(names[k]), **style) for k in shown]
 
 
 def legend_above(

@@ -96,6 +96,7 @@ class Summary(ResultFile):
         None, description="true cluster of each client, where it is known"
     )
     partition: list[str] = Field([], description="what the partition had to change, in words")
+    owners: list[str] = Field([], description="name of each client's owner, where data say it")
 
 
 class Seconds(ResultFile):

@@ -102,6 +102,9 @@ class Clients:
     # Mean and deviation by which images in [0, 1] were scaled, [1 or C, 1, 1] each, on the CPU.
     scale: tuple[Tensor, Tensor] = (torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
     changed: list[str] = field(default_factory=list)  # what the partition had to change, in words
+    owners: list[str] = field(
+        default_factory=list
+    )  # name of each client's owner, where data say it
 
     @property
     def count(self) -> int:
@@ -175,7 +178,8 @@ def load_clients(
         x = _turned(_scaled(x, mean, std), columns.get("turn"))
         parts[name] = Part(x.to(device), y.to(device), counts)
     shape, source = tuple(inputs.shape[1:]), metadata.get("source", "")
-    return Clients(parts, classes, shape, source, assigned.clusters, (mean, std), assigned.changed)
+    scale, said = (mean, std), (assigned.changed, assigned.owners)
+    return Clients(parts, classes, shape, source, assigned.clusters, scale, *said)
 
 
 def _samples(data: Path) -> tuple[Tensor, Tensor, dict[str, str]]:

@@ -59,6 +59,7 @@ def facts(simulation: Simulation) -> dict[str, Any]:
         **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
         **({} if clients.clusters is None else {"clusters": clients.clusters}),
         **({"partition": clients.changed} if clients.changed else {}),
+        **({"owners": clients.owners} if clients.owners else {}),
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fairfl.jobs import collect
 from fairfl.judgement.collection import Spec, tidy
+from fairfl.metrics.registry import DIFFER
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -296,3 +297,26 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
     assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
     assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,,,\n" in text
     assert "\r" not in text
+
+
+RUNS = [SPEC["runs"][0] | {"id": f"s/eagle/lambda=1.0/seed{seed}", "seed": seed} for seed in (7, 8)]
+TWO = SPEC | {"runs": RUNS, "seeds": [7, 8], "optima_seeds": []}
+
+
+@pytest.mark.parametrize(("second", "same"), [(["north", "west"], True), (["west", "north"], False)])
+def test_numbers_of_one_client_are_of_one_owner(tmp_path, second, same):
+    for run, owners in zip(RUNS, (["north", "west"], second), strict=True):
+        write_run(tmp_path, run, owners=owners)
+    final, curves = tidy(Spec(**TWO), tmp_path)
+    assert final["metric"].str.contains("_client_").any() == same
+    assert {"accuracy_mean", "loss_mean"} <= set(final["metric"]), "means are of all, whoever they are"
+    assert set(final["partition"]) == ({""} if same else {DIFFER})
+    assert set(final["owners"]) == {json.dumps(["north", "west"]), json.dumps(second)}
+    assert curves.groupby("client")["owner"].nunique().tolist() == ([1, 1] if same else [2, 2])
+
+
+def test_data_without_named_owners_have_no_column_of_them(tmp_path):
+    for run in RUNS:
+        write_run(tmp_path, run)
+    final, curves = tidy(Spec(**TWO), tmp_path)
+    assert "owners" not in final and "owner" not in curves and final["metric"].str.contains("_client_").any()

@@ -1,5 +1,7 @@
 """Partitioners and their job: invariants over random inputs, worked examples, impossible demands."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
-from fairfl.partition.deal import Spec, partition, parts_of, statistics, true_clusters
+from fairfl.partition.deal import Spec, described, partition, parts_of, statistics
 from fairfl.partition.interface import Assignment, PartitionError
 from fairfl.partition.label_noise import flipped
 from tests.unit.partition.partition_tables import job, rng, table
@@ -168,10 +170,25 @@ def test_true_clusters_are_those_of_the_owners_that_take_part():
     """Owners 3, 0 and 2 of four; what is left of the clusters is numbered from 0."""
     owners, metadata = np.array([0, 1, 2, 3, 0, 2]), {"clusters": "[5, 7, 5, 9]"}
     columns = {"client": np.array([0, 1, 1, 2, 2]), "row": np.array([3, 0, 4, 2, 5])}
-    found = true_clusters(Assignment([]), metadata, columns, owners)
+    found = described(Assignment([]), metadata, columns, owners)
     assert found == {"clusters": "[1, 0, 0]"}
     mixed = columns | {"row": np.array([3, 0, 1, 2, 5])}
-    assert true_clusters(Assignment([]), metadata, mixed, owners) == {}
+    assert described(Assignment([]), metadata, mixed, owners) == {}
+
+
+def test_a_client_is_the_same_owner_in_every_seed():
+    """North has the first row of all, west the last; a draw may begin with any of them."""
+    owners = np.array([2, *np.tile([0, 1, 2], 30)[:-1]])
+    tensors = {"labels": np.zeros(90, int), "groups": np.arange(90), "client": owners}
+    firsts, metadata = set(), {"owners": json.dumps(["south", "west", "north"])}
+    for seed in range(6):
+        asked = Spec(**job(samples=40, partition={"name": "by_client"}, clients=3, seed=seed))
+        columns, assignment = partition(asked, tensors)
+        firsts.add(int(owners[columns["row"].min()]))
+        assert owners[columns["row"][columns["client"] == 0]].tolist() == [2] * (columns["client"] == 0).sum()
+        said = described(assignment, metadata, columns, owners)
+        assert said == {"owners": '["north", "south", "west"]', "changed": '["40 of their 90 samples take part"]'}
+    assert len(firsts) > 1, "else the draws would say nothing"
 
 
 # -- Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine.

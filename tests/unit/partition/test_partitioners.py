@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from fairfl.partition import by_client, by_domain, dirichlet_by_client, rotation_clusters
 from fairfl.partition.cut import cut
+from fairfl.partition.deal import table_of
 from fairfl.partition.interface import PartitionError, Table
 from tests.unit.partition.partition_tables import rng, table
 
@@ -18,7 +19,8 @@ OWNERS = np.array([7, 2, 7, 9, 9, 7, 2, 5, 9, 7])
 
 def to_owners(clients, owners=OWNERS, seed=0, **options):
     owners = None if owners is None else np.asarray(owners)
-    table = Table(np.zeros(10, int), np.arange(10), client=owners)
+    columns = {"labels": np.zeros(10, int), "groups": np.arange(10)} | ({} if owners is None else {"client": owners})
+    table, _ = table_of(columns, None, rng(seed))
     return by_client.assign(table, clients, by_client.Config(**options), rng(seed))
 
 

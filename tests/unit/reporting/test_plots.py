@@ -125,6 +125,20 @@ def test_every_plot_draws_a_figure_whose_numbers_are_golden(root):
     )
 
 
+def test_curves_of_clients_are_called_by_their_owners(results, tmp_path):
+    rounds = pd.read_parquet(results["rounds"][SETTING])
+    named, mixed = str(tmp_path / "named.parquet"), str(tmp_path / "mixed.parquet")
+    owners = np.array(["north", "west", "$ south"])
+    rounds.assign(owner=owners[rounds["client"]]).to_parquet(named)
+    rounds.assign(owner=owners[(rounds["client"] + (rounds["seed"] > 0)) % 3]).to_parquet(mixed)
+    spec = spec_of(results | {"rounds": {SETTING: named}}, "client_curves", {"upper": "loss_train"})
+    figure, *_ = drawn(spec)
+    assert [text.get_text() for text in figure.legends[0].texts] == ["north", "west", r"\$ south"]
+    spec["files"] = results | {"rounds": {SETTING: mixed}}
+    with pytest.raises(FairflError, match="each seed draws other owners"):
+        drawn(spec)
+
+
 def test_mean_loss_counts_every_client_alike():
     data = pd.DataFrame({"x": [1.0, 1.0, 1.0, -1.0], "y": 0.0, "client": [0, 0, 0, 1], "class": 1})
     with pytest.raises(FairflError, match="two classes"):

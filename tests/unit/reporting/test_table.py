@@ -1,5 +1,6 @@
 """Tables from hand-made numbers: the exact text of all three files."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -79,6 +81,11 @@ def test_a_column_for_all_clients_is_a_column_for_each(spec, tmp_path):
     assert "| Algorithm | accuracy ↑ | loss, client 2 ↓ | loss, client 10 ↓ |" in md
     assert "| AFL |  | 0.3 (± 0.0) | 0.3 (± 0.0) |" in md and "No value" not in md
     assert "loss, client 10 $\\downarrow$" in tex and ",loss_client_10,nats,0.3," in csv
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    named = pd.read_csv(path, dtype=str, keep_default_na=False).assign(owners=json.dumps(["a", "b", "north $"]))
+    named.to_csv(path, index=False)
+    _, md, tex = build(spec)
+    assert r"| loss, north \$ ↓ | loss, client 10 ↓ |" in md and r"loss, north \$ $\downarrow$" in tex
 
 
 def test_one_seed_has_no_spread(spec, tmp_path):

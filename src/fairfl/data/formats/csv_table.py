@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def read(
     counted = [f"{len(inputs):,} samples"] + [f"{len(classes)} classes ({few(classes)})"] * bool(
         classes
     )
-    owners = clusters = None
+    owners = clusters = known = None
     if client is not None:
         owners, known = _distinct(table.cells[client], ordered=False)
         counted.append(
@@ -114,7 +114,8 @@ def read(
     said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
     columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
     source = "; ".join([f"{path.name}: {label} from {columns}", ", ".join(counted), *said])
-    return assemble(dataset, len(classes), source, inputs, labels, client=owners, clusters=clusters)
+    given: dict[str, Any] = {"client": owners, "clusters": clusters, "owners": known}
+    return assemble(dataset, len(classes), source, inputs, labels, **given)
 
 
 def _cells(path: Path) -> "pd.DataFrame":

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.metrics.registry import DIFFER
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, Row
@@ -73,6 +74,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = inputs.trained(rounds)
     clients = int(rounds["client"].max()) + 1
+    names = [f"client {client}" for client in range(clients)]
+    if "owner" in rounds:
+        if (rounds.groupby("client")["owner"].nunique() > 1).any():
+            raise FairflError(f"{inputs.where}: {setting}: {DIFFER}")
+        names = rounds.groupby("client")["owner"].first().tolist()
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
 
     def draw_one(axes: Axes, panel: tuple[str, Row]) -> pd.DataFrame:
@@ -98,7 +104,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         raise FairflError(
             f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}"
         )
-    style.legend_above(figure, style.client_keys(clients))
+    style.legend_above(figure, style.client_keys(names))
     if rounds["seed"].nunique() > 1:
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
     return figure, drawn[COLUMNS]

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.formulas import literal
 from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs
 
@@ -32,9 +33,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             axes, samples, 0.06, samples if client == ALL else samples[samples["client"] == client]
         )
 
-    titles = {client: f"client {client}" for client in sorted(samples["client"].unique())} | {
-        ALL: "all clients"
-    }
+    titles = {**dict(enumerate(map(literal, inputs.clients(setting)))), ALL: "all clients"}
     labels = ("feature 1", "feature 2")
     figure, drawn = panelled(titles, draw_one, (0.75, 1.6), 4, labels, sharex=True, sharey=True)
     style.legend_above(figure, class_keys(samples))

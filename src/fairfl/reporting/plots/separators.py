@@ -62,7 +62,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     handles = [
         style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows
     ]
-    handles += [*style.client_keys(clients, lines=False), *class_keys(samples)]
+    handles += [*style.client_keys(inputs.clients(setting), lines=False), *class_keys(samples)]
     style.legend_above(
         figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2
     )

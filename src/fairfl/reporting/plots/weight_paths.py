@@ -63,7 +63,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         frames.append(frame.assign(panel="loss"))
     left.supxlabel("round", fontsize=7.5)
     left.supylabel("training loss (nats)", fontsize=7.5)
-    left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
+    left.legend(
+        handles=style.client_keys(inputs.clients(setting)), loc="outside upper center", ncols=3
+    )
     frames += _plane(right.subplots(), inputs, setting, rows, samples)
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
