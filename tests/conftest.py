@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Commands that tests start find the package as jobs do; it is not installed.
 os.environ["PYTHONPATH"] = str(ROOT / "src")
-# Tests read Snakemake's own lines, but for those of the display (tests/workflow/test_terminal.py).
-os.environ["FAIRFL_DISPLAY"] = "snakemake"
+# What users see; tests that read Snakemake's own lines ask for them (tests/workflow/small_project.py: LINES).
+os.environ.pop("FAIRFL_DISPLAY", None)
 # A shell's `&` and nohup let what they start ignore these, and so would the jobs that tests interrupt.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -71,6 +71,7 @@ _HEAD = re.compile(r"(?:local)?rule (\w+):")
 _TOTAL = re.compile(r"^total +(\d+)$", re.M)
 END = "\0"
 PLAN = ["plan"]
+LINES = {"FAIRFL_DISPLAY": "snakemake"}  # Snakemake's own lines, which `jobs_in` reads
 _LINE = re.compile(r"^(run|keep) +(\S+) +(.+)$", re.M)
 
 
@@ -210,13 +211,13 @@ class Project:
 
     def jobs(self, *arguments: str, config: Iterable[str] = (), path: Iterable[Path] = ()) -> dict[str, Job]:
         """The jobs that a dry-run plans."""
-        done = forks()(self.folder, self._command("--dry-run", *arguments, config=config), path=path)
+        done = forks()(self.folder, self._command("--dry-run", *arguments, config=config), path=path, **LINES)
         assert done.returncode == 0, done.stdout[-4000:]
         return jobs_in(done.stdout.replace(END, ""))
 
     def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> tuple[str, str]:
         """What a dry-run prints, and the plan of all its jobs (fairfl.workflow.plan)."""
-        done = forks()(self.folder, self._command("--dry-run", config=config), PLAN, path=path)
+        done = forks()(self.folder, self._command("--dry-run", config=config), PLAN, path=path, **LINES)
         assert done.returncode == 0, done.stdout[-4000:]
         dry_run, plan, _ = done.stdout.split(END)
         return dry_run, plan
@@ -226,7 +227,7 @@ class Project:
 
     def planned(self, *config: str) -> set[str]:
         """Logs of the jobs that a dry-run plans: a name per job that holds rule and wildcards."""
-        found = jobs_in(self.snakemake("--dry-run", config=config).stdout)
+        found = jobs_in(self.snakemake("--dry-run", config=config, **LINES).stdout)
         return {job.log.removeprefix("results/") for job in found.values()}
 
     # -- files --------------------------------------------------------------------------------

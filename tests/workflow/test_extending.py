@@ -39,7 +39,7 @@ def run(project: Project, line: str) -> str:
     """A command of the page, as it is run from the folder."""
     command, *rest = shlex.split(line)
     words = {"fairfl": ["fairfl", *rest], "python": rest[1:]}[command]
-    done = forks()(project.folder, words, path=[project.folder / "src"], FAIRFL_DISPLAY="plain")
+    done = forks()(project.folder, words, path=[project.folder / "src"])
     assert done.returncode == 0, f"{line}\n{done.stdout[-4000:]}"
     return done.stdout
 

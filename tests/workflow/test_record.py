@@ -10,7 +10,7 @@ import pytest
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import record
 from tests.workflow.graphs import printed_plan
-from tests.workflow.small_project import TINY, Project, jobs_in
+from tests.workflow.small_project import LINES, TINY, Project, jobs_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
 
@@ -43,7 +43,7 @@ def rules_of(text: str) -> list[str]:
 
 
 def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
-    done = fresh.snakemake(config=("algorithms=fedavg",))
+    done = fresh.snakemake(config=("algorithms=fedavg",), **LINES)
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout)) and "restore" in rules_of(done.stdout)
     ours = fresh.csv()
     assert len(ours) > 5
@@ -59,12 +59,12 @@ def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
     place = fresh.folder / "results/full/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
     was = json.loads(place.read_text())
     place.write_text(json.dumps(was | {"recorded": "another entry"}))
-    assert "restore" in rules_of(fresh.snakemake(metrics, config=("algorithms=fedavg",)).stdout)
+    assert "restore" in rules_of(fresh.snakemake(metrics, config=("algorithms=fedavg",), **LINES).stdout)
     assert json.loads(place.read_text()) == was and not fresh.planned("algorithms=fedavg")
 
 
 def test_the_rest_is_trained(fresh):
-    jobs = jobs_in(fresh.snakemake("--dry-run").stdout).values()
+    jobs = jobs_in(fresh.snakemake("--dry-run", **LINES).stdout).values()
     trained = {job.name for job in jobs if job.rule == "train"}
     assert trained and not any("/fedavg/" in name for name in trained) and "restore" in {job.rule for job in jobs}
 
@@ -72,7 +72,7 @@ def test_the_rest_is_trained(fresh):
 def test_a_dry_run_names_the_jobs_of_the_plan(fresh, capsys):
     """Also those whose results are restored: one job of Snakemake stands for all of them."""
     table = re.compile(r"^ +([\d,]+) [a-z' -]+  .*$", re.M)
-    dry = fresh.snakemake("--dry-run", FAIRFL_DISPLAY="plain").stdout
+    dry = fresh.snakemake("--dry-run").stdout
     planned = printed_plan(fresh.folder, capsys, scale="full")
     lines = [found[0] for found in table.finditer(dry)]
     assert lines and lines == [found[0] for found in table.finditer(planned)][: len(lines)]
@@ -82,7 +82,7 @@ def test_a_dry_run_names_the_jobs_of_the_plan(fresh, capsys):
 
 
 def test_from_the_record_alone_everything_is_built(fresh):
-    done = fresh.snakemake("eagle_table1", "results/full/comparison.csv", config=("recorded=only",))
+    done = fresh.snakemake("eagle_table1", "results/full/comparison.csv", config=("recorded=only",), **LINES)
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
     with (fresh.folder / "results/full/eagle/table1.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from tests import edits
-from tests.workflow.small_project import Job, Project, jobs_in, plan_in
+from tests.workflow.small_project import LINES, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
 
@@ -797,7 +797,7 @@ def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path
         (own.folder / path).unlink()
     own.edit("src/fairfl/runtime/warm_start/client.py", '"-m", *arguments', '"-c", SPY, *arguments')
     own.edit("src/fairfl/runtime/warm_start/client.py", "def plain", f"SPY = {SPY!r}\n\n\ndef plain")
-    done = own.snakemake(config=("warm_start=false",))
+    done = own.snakemake(config=("warm_start=false",), **LINES)
     assert set(jobs_in(done.stdout)) == set(paths)
     after = kept()
     assert [name for name in before if before[name] != after.get(name)] == [] and before.keys() == after.keys()

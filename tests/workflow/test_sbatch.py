@@ -10,7 +10,7 @@ import yaml
 from fairfl.experiments.workload import load_workload
 from tests.workflow.small_project import Project
 
-pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
 
 SETTING = "eagle_synthetic_gaussian"
@@ -82,6 +82,23 @@ def test_each_job_asks_for_its_share(asked):
     for job in on_gpu.values():
         job["--cpus-per-task"] = "2"
     assert asked(TRAINED, OPTIMUM, config=("device=cuda", "threads=2")) == on_gpu
+
+
+def test_a_login_node_is_not_compared_with_the_cluster(asked):
+    """It dry-runs without a GPU; what was trained with another node's instructions is not trained again."""
+    for record in asked.project.folder.glob("results/tiny/records/train/**/*.json"):
+        text = record.read_text()
+        assert (other := re.sub(r'("instructions": ?)"[^"]*"', r'\1"OTHER"', text)) != text
+        record.write_text(other)
+    anew, profile = ("numerics_mismatch=rerun",), ("--workflow-profile", "profiles/slurm")
+    said = asked.project.snakemake("--dry-run", *profile, config=anew).stdout
+    assert "Nothing to be done" in said, said
+    assert "trainings  instructions changed" in asked.project.snakemake("--dry-run", "--jobs", "4", config=anew).stdout
+    (asked.project.folder / TRAINED).unlink()
+    on_gpu = ("--dry-run", TRAINED)
+    assert "1 training " in asked.project.snakemake(*on_gpu, *profile, config=("device=cuda",)).stdout
+    refused = asked.project.snakemake(*on_gpu, "--jobs", "4", config=("device=cuda",), check=False).stdout
+    assert "there is no GPU here that CUDA may use" in refused
 
 
 def test_what_the_profile_has_commented_out_works(asked):

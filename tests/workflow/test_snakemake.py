@@ -6,7 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from snakemake import api, io, iocontainers, workflow
+from snakemake import api, cli, io, iocontainers, workflow
 from snakemake.output_index import OutputIndex
 from snakemake.rules import Rule
 from snakemake.scheduling import greedy
@@ -62,7 +62,7 @@ def test_a_plan_runs_nothing(graph, targets, dryrun):
 # What stands in the source of its parts: where targets and forced files are read; that no timer is started without a
 # limit on submissions; where a rule keeps its input and modifiers, which are replaced; that a rule is asked whether it
 # makes a file; that a forced job is one whose output is among the forced files, and by what a job that
-# need not run is told apart; that the API parses without planning.
+# need not run is told apart; that the API parses without planning; where the executor is while rules are parsed.
 SOURCES = [
     (Workflow._prepare_dag, ["self.dag_settings.forcerun", "targetfiles", "DAG("]),
     *((method, ["_prepare_dag("]) for method in (Workflow.execute, Workflow.printdag, Workflow.summary)),
@@ -78,6 +78,8 @@ SOURCES = [
     (DAG.__len__, ["self._len"]),
     (api.WorkflowApi, ["def _workflow(self):", "workflow.include("]),
     (snakemake.parsed, ["globals"]),
+    (cli.args_to_api, ["executor_plugin = ", "workflow_api.dag("]),
+    (api.DAGApi.__post_init__, ["self.workflow_api._workflow."]),
 ]
 NAMES = {
     Workflow: "is_main_process default_target pathvars rules dag globals cores local_exec touch deployment_settings "
@@ -108,6 +110,17 @@ def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
     assert settings.forcerun == {"x"}
     for name in ("targets", "target_jobs", "forceall", "forcetargets", "until"):
         assert not getattr(settings, name)
+
+
+def test_where_jobs_run_is_read_in_the_call_of_the_command_line():
+    """Of a workflow that says so wrongly, as all do while rules are parsed; without such a call it says so."""
+    said = SimpleNamespace(local_exec=True)
+
+    def args_to_api(local):
+        executor_plugin = SimpleNamespace(common_settings=SimpleNamespace(local_exec=local))
+        return executor_plugin and snakemake.is_local(said)
+
+    assert args_to_api(True) and not args_to_api(False) and snakemake.is_local(said)
 
 
 def test_many_jobs_that_run_here_are_worth_a_server():

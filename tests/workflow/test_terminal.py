@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("terminal")]
+from tests.workflow.small_project import LINES
 
-PLAIN = {"FAIRFL_DISPLAY": "auto"}
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("terminal")]
 
 
 def rebuild(project) -> None:
@@ -24,7 +24,7 @@ def on_a_terminal(project) -> tuple[int, str]:
     main, other = pty.openpty()
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--config", *project.selection]
     inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NO_COLOR", "TERM")}
-    environment = inherited | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"} | PLAIN
+    environment = inherited | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"}
     process = subprocess.Popen(command, cwd=project.folder, stdout=other, stderr=other, stdin=other, env=environment)
     os.close(other)
     parts = []
@@ -43,10 +43,10 @@ def on_a_terminal(project) -> tuple[int, str]:
 def test_a_pipe_gets_few_lines_and_the_page(project):
     project.edit("src/fairfl/metrics/fairness.py", '"""', '"""Other words.')
     rebuild(project)
-    dry = project.snakemake("--dry-run", **PLAIN).stdout
+    dry = project.snakemake("--dry-run").stdout
     assert len(dry.splitlines()) < 15 and "1 table  a file is missing" in dry, dry
-    assert "Building DAG of jobs" in project.snakemake("--dry-run", FAIRFL_DISPLAY="snakemake").stdout  # for who asks
-    said = project.snakemake(**PLAIN).stdout
+    assert "Building DAG of jobs" in project.snakemake("--dry-run", **LINES).stdout  # for who asks
+    said = project.snakemake().stdout
     lines = said.splitlines()
     assert "\x1b" not in said and "\r" not in said and len(lines) < 12, said
     assert any(line.startswith("to do: 1 table, 1 comparison") for line in lines), said
@@ -54,9 +54,9 @@ def test_a_pipe_gets_few_lines_and_the_page(project):
     assert lines[-1].startswith("next: ")
     for noise in ("Building DAG", "Select jobs", "Execute", "localrule", "shared filesystem", "jobid"):
         assert noise not in said
-    *_, nothing, where = project.snakemake(**PLAIN).stdout.splitlines()
+    *_, nothing, where = project.snakemake().stdout.splitlines()
     assert nothing.startswith("Nothing to be done") and where == lines[-2]
-    assert project.snakemake("eagle_table1", **PLAIN).stdout.splitlines()[-1].endswith("results/tiny/eagle/table1.md")
+    assert project.snakemake("eagle_table1").stdout.splitlines()[-1].endswith("results/tiny/eagle/table1.md")
 
 
 def test_a_terminal_shows_coloured_bars_while_it_runs(project):
@@ -74,7 +74,7 @@ def test_the_log_of_a_job_that_fails_is_the_last_thing_on_the_screen(project):
         "def main(argv=None):\n    raise FairflError('no luck')\n\n\ndef other(",
     )
     project.edit("src/fairfl/jobs/table.py", '"""\n', '"""\nfrom fairfl.runtime.errors import FairflError\n')
-    done = project.snakemake(check=False, **PLAIN)
+    done = project.snakemake(check=False)
     lines = done.stdout.splitlines()
     assert done.returncode
     first = r"failed: eagle Table \d \(2 of [\d,]+ jobs failed, [\d,]+ did not run\)"

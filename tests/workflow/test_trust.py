@@ -35,7 +35,7 @@ def ran(text: str) -> str:
 
 
 def call(project: Project, *config: str, check: bool = True) -> str:
-    return project.snakemake(config=config, check=check, FAIRFL_DISPLAY="plain").stdout
+    return project.snakemake(config=config, check=check).stdout
 
 
 def numbers(project: Project) -> dict[str, bytes]:

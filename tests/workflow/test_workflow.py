@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.workflow.graphs import printed_plan
-from tests.workflow.small_project import Project, plan_in
+from tests.workflow.small_project import LINES, Project, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 
@@ -75,7 +75,8 @@ def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
 
 
 def test_no_other_job_runs_beside_it_and_it_needs_no_runs(finished):
-    plan = finished.snakemake("focus_table9", "focus_table12", "--dry-run", config=("papers=focus", "artifacts=null"))
+    config = ("papers=focus", "artifacts=null")
+    plan = finished.snakemake("focus_table9", "focus_table12", "--dry-run", config=config, **LINES)
     jobs = re.findall(r"^rule timing:.*?(?=^\[|\Z)", plan.stdout, re.M | re.S)
     assert len(jobs) == 2 and all("threads: 2" in job for job in jobs)  # all cores of --cores 2
     assert "rule train:" not in plan.stdout

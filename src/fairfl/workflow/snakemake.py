@@ -81,7 +81,7 @@ def _function(paths: Any) -> Callable[[Any], Any]:
 
 def graph_of(workflow: "Workflow", workload: Any) -> Graph:
     """The graph of the rules that were parsed so far."""
-    return Graph(workload, rules(workflow), workflow.pathvars.apply, workflow.local_exec)
+    return Graph(workload, rules(workflow), workflow.pathvars.apply, is_local(workflow))
 
 
 def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -113,9 +113,23 @@ def is_main_process(workflow: "Workflow") -> bool:
     return workflow.is_main_process
 
 
+def is_local(workflow: "Workflow") -> bool:
+    """True if jobs run on this machine, False where an executor sends them elsewhere.
+
+    Snakemake knows it (`local_exec`) when it begins to run jobs, and in a dry run never; `-j` may say either. So the
+    executor is looked up in the call of the command line, in which the Snakefile is parsed.
+    """
+    frame = sys._getframe()
+    while frame.f_back:
+        frame = frame.f_back
+        if frame.f_code.co_name == "args_to_api":
+            return frame.f_locals["executor_plugin"].common_settings.local_exec
+    return workflow.local_exec
+
+
 def cores(workflow: "Workflow") -> int | None:
     """Cores that the jobs on this machine share; None where a cluster gives each job its own."""
-    return workflow.cores if workflow.local_exec else None
+    return workflow.cores if is_local(workflow) else None
 
 
 def display(workflow: "Workflow") -> "Display | None":
@@ -192,7 +206,7 @@ def check_device(workflow: "Workflow", graph: Graph, running: Iterable[Job]) -> 
     computing = [job.rule for job in running if job.rule in COMPUTING]
     if (
         computing
-        and workflow.local_exec
+        and is_local(workflow)
         and graph.workload.config.device == "cuda"
         and not gpu_slots.visible()
     ):
@@ -208,7 +222,7 @@ def runs_here(workflow: "Workflow", at_least: int) -> bool:
     Jobs on a cluster's node, in a conda environment or in a container have another one.
     """
     deployed = workflow.deployment_settings.deployment_method
-    return workflow.local_exec and not deployed and len(workflow.dag) >= at_least
+    return is_local(workflow) and not deployed and len(workflow.dag) >= at_least
 
 
 class Decision:
@@ -300,7 +314,7 @@ class Decision:
                 restore.is_producer = frozenset(restored).__contains__
             must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
-        if self.workflow.local_exec and self.workflow.scheduling_settings:
+        if is_local(self.workflow) and self.workflow.scheduling_settings:
             # With a limit on submissions each job that ends starts a timer that starts itself again, for ever.
             self.workflow.scheduling_settings.max_jobs_per_timespan = None
 
