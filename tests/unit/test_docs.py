@@ -26,12 +26,12 @@ RULES = {
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_the_documentation_is_short():
-    """Words of all pages but docs/reference.md, which is looked up, and without how derived sentences are made."""
-    read = [page.read_text() for page in SITE if page.name != "reference.md"]
+    """Words that people wrote: not docs/reference.md, papers' pages, tables, and what derived text is made from."""
+    read = [page.read_text() for page in (ROOT / "docs").glob("*.md") if page.name != "reference.md"]
     texts = [re.sub(r"<!-- derived\n.*?^-->", "", text, flags=re.M | re.S) for text in read]
     assert sum(len(text.split()) for text in texts) <= MOST_WORDS
 

@@ -297,6 +297,7 @@ class Paper(Strict):
         None, description="as people call it, such as FedEBA+; null: as the file"
     )
     title: str
+    topic: str = Field("", description="in a few words, for the table of all papers")
     sources: Literal["quoted", "own"] = Field(
         "quoted",
         description="quoted: each value has a source, each claim a reference; own: an experiment of one's own, which "

@@ -18,6 +18,7 @@ from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import from_text
 
 PAGES = Path("docs/papers")
+TABLES = Path("docs/tables")
 PICTURE = Path("docs/status.svg")
 
 
@@ -96,7 +97,7 @@ def own(workload: Workload) -> list[str]:
 
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
-    """docs/papers/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
+    """docs/papers/*.md, docs/tables/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
     results/recorded/, papers/explanations/ and benchmarks/ below `root`."""
     from fairfl.judgement.measurements import count
     from fairfl.judgement.recorded import (
@@ -109,6 +110,7 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
     from fairfl.reporting.status import status_svg
+    from fairfl.reporting.text_tables import index_page, paper_page
 
     others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
     papers = published(papers)
@@ -119,6 +121,10 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
     names = vocabulary(root, reproduction, others)
     made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}
+    made |= {
+        TABLES / f"{name}.md": paper_page(name, reproduction, names["recorded"]) for name in papers
+    }
+    made |= {TABLES / "index.md": index_page(papers)}
     made |= {PICTURE: status_svg(counts), DIFFERENCES: differences_text(reproduction.differences())}
     for path in sorted(
         found for of in ("", "docs/", "benchmarks/") for found in root.glob(f"{of}*.md")

@@ -14,20 +14,30 @@ from fairfl.reporting.page.text import readable
 from fairfl.reporting.status import shares
 
 COLUMNS = (
-    "paper", "verdict", "numbers checked", "agree or close", "inconclusive", "single seed", "main result", "published",
-    "reproduced", "claims",
-)  # fmt: skip
-ENOUGH = 20  # numbers, for a share of them in percent
-MOST, FEW = 0.9, 0.1  # shares of numbers that make a word of `word_for`
+    "paper",
+    "topic",
+    "numbers run",
+    "agreement",
+    "main result",
+    "published",
+    "reproduced",
+    "claims",
+)
+MIN_FOR_PERCENT = 20  # numbers, for a share of them in percent, and for a word
+AGREEMENT = {0.9: "agrees", 0.5: "mostly agrees", 0.1: "mostly differs", 0.0: "differs"}
 
 
-def word_for(found: Count) -> str:
-    """'reproduces', 'partly tested' or 'not tested', by how many numbers ran, and how many of them agree."""
-    ran = found.checked / found.published if found.published else 0.0
-    if ran < FEW:
-        return "not tested"
-    good = (found.conclusive - found.differ) / found.conclusive if found.conclusive else 0.0
-    return "reproduces" if ran >= MOST and good >= MOST else "partly tested"
+def coverage(found: Count) -> str:
+    """'43 % run': how many of the published numbers have been run at full scale."""
+    return f"{100 * found.checked / found.published:.0f} % run" if found.checked else "not run"
+
+
+def agreement(found: Count) -> str:
+    """A word of `AGREEMENT` by the share of conclusive numbers that agree or are close; 'too few to tell' below 20."""
+    if found.conclusive < MIN_FOR_PERCENT:
+        return "too few to tell"
+    good = (found.conclusive - found.differ) / found.conclusive
+    return next(word for least, word in AGREEMENT.items() if good >= least)
 
 
 def share(found: Count) -> str:
@@ -37,9 +47,12 @@ def share(found: Count) -> str:
 
 
 def claims_text(found: ClaimCount) -> str:
-    """'3 supported, 1 refuted', of those that could be checked."""
-    counts = [(found.statuses[word], word) for word in ("supported", "inconclusive", "refuted")]
-    return ", ".join(f"{many} {word}" for many, word in counts if many) or "–"
+    """'3 of 76 supported, 1 refuted, 5 inconclusive': of all claims, whether or not they could be checked."""
+    if not found.checked:
+        return "–"
+    rest = [(found.statuses[word], word) for word in ("refuted", "inconclusive")]
+    supported = f"{found.statuses['supported']} of {found.statuses.total()} supported"
+    return ", ".join([supported, *(f"{many} {word}" for many, word in rest if many)])
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,7 @@ class PaperLine:
 
     key: str
     called: str
+    topic: str
     found: Count  # of its published numbers
     main: (
         str  # its main result; then from the baseline to the method, as published and as reproduced
@@ -58,13 +72,16 @@ class PaperLine:
 
     @property
     def verdict(self) -> str:
-        return word_for(self.found)
+        """'43 % run, mostly differs'."""
+        return (
+            f"{coverage(self.found)}, {agreement(self.found)}" if self.found.checked else "not run"
+        )
 
     @property
     def agreeing(self) -> str:
         """The share of what was checked that agrees or is close, '2 of 3' of too few for a share."""
         good, of = self.found.conclusive - self.found.differ, self.found.conclusive
-        return f"{good} of {of}" if 0 < of < ENOUGH else share(self.found)
+        return f"{good} of {of}" if 0 < of < MIN_FOR_PERCENT else share(self.found)
 
     @property
     def shares(self) -> dict[str, int]:
@@ -75,13 +92,15 @@ class PaperLine:
     def cells(self) -> list[str]:
         """Cells of `COLUMNS`."""
         found = self.found
-        part = f" ({100 * found.checked / found.published:.0f} %)" if found.published else ""
-        checked = f"{found.checked:,} of {found.published:,}{part}"
-        counts = [checked, self.agreeing, f"{found.inconclusive:,}", f"{found.one_seed:,}"]
+        run = f"{found.checked:,} of {found.published:,} ({coverage(found).partition(' run')[0]})"
+        agreeing = f"{agreement(found)} ({self.agreeing} of {found.conclusive:,})"
+        if found.conclusive < MIN_FOR_PERCENT:
+            agreeing = f"{agreement(found)} ({self.agreeing})" if found.conclusive else "–"
         return [
-            self.called,
-            self.verdict,
-            *counts,
+            f"[{self.called}](docs/papers/{self.key}.md)",
+            self.topic,
+            run if found.checked else f"0 of {found.published:,}",
+            agreeing,
             self.main,
             self.published,
             self.reproduced,
@@ -109,7 +128,9 @@ def lines_of(
                 f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
             )
         decided = claims_text(count_claims(claim for claim in claims if claim.artifact in own))
-        lines.append(PaperLine(name, paper.called, count(mine), said, theirs, ours, decided))
+        lines.append(
+            PaperLine(name, paper.called, paper.topic, count(mine), said, theirs, ours, decided)
+        )
     return lines
 
 

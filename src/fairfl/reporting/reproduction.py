@@ -15,7 +15,14 @@ from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED, Cells, digits_of, metric_of
 from fairfl.judgement.headlines import self_consistency
-from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
+from fairfl.judgement.measurements import (
+    CHECKED,
+    DIFFER,
+    Count,
+    count,
+    count_claims,
+    measurements,
+)
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed_cell
@@ -23,10 +30,9 @@ from fairfl.reporting.headlines import claims_text, lines_of, with_itself
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page.text import readable
 
-_TABLES, _WORST, _TRIED = 5, 6, 5  # most artifacts, numbers and trials
+_GROUPS, _TRIED = 8, 5  # most groups of numbers that differ, and trials
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
 _NOT_STATED = "not stated: chosen because "
-_VERBS = {"partly tested": "has been tested in part", "not tested": "has not been tested"}
 
 
 class Reproduction:
@@ -51,7 +57,7 @@ class Reproduction:
     # -- which numbers -----------------------------------------------------------------------
     def counted(self, *papers: str) -> tuple[list[ComparisonLine], list[ClaimLine]]:
         """Numbers and claims of the papers' own artifacts."""
-        own = [name for paper in papers for name in self._own(paper)]
+        own = [name for paper in papers for name in self.artifacts_of(paper)]
         numbers = [line for name in own for line in self.numbers.get(name, ())]
         return numbers, [line for name in own for line in self.claims.get(name, ())]
 
@@ -63,7 +69,8 @@ class Reproduction:
             (line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True
         )
 
-    def _own(self, paper: str) -> list[str]:
+    def artifacts_of(self, paper: str) -> list[str]:
+        """A paper's own artifacts, without other interpretations of it."""
         return [
             name
             for name, (owner, artifact) in self.artifacts.items()
@@ -80,55 +87,79 @@ class Reproduction:
             paper=paper,
             status=status,
             line=line,
-            verb=_VERBS.get(line.verdict, line.verdict),
             reprints=with_itself(self_consistency(name, paper, self.reported, VerdictConfig())),
             tables=self._tables(name),
             differ=differ,
             reached=Counter(map(self._reached, differ)),
-            worst=self._worst(paper, differ[:_WORST]),
+            worst=self._worst(paper, differ),
             open=_open(paper),
             tried=self._trials(name),
             questions=self.tried[name].questions,
         )
 
     def _tables(self, name: str) -> str:
-        """The artifacts with most numbers that ran, and the others in one line."""
-        counts = {artifact: count(self.numbers.get(artifact, ())) for artifact in self._own(name)}
-        ran = sorted(
-            (each for each in counts if counts[each].checked),
-            key=lambda each: -counts[each].checked,
-        )
-        shown = ran[:_TABLES]
+        """Each artifact that ran; the others by name. A number counts where it is printed first, and is a reprint in
+        other places, so that columns add up to the paper's count.
+        """
+        places = measurements(self.counted(name)[0]).values()
+        first = _by_artifact(line for line, *_ in places)
+        again = Counter(line.artifact for _, *reprints in places for line in reprints)
         rows: list[list[str]] = []
-        rest: list[ComparisonLine] = []
-        for artifact, found in counts.items():
-            if artifact in shown:
+        rest: list[str] = []
+        for artifact in self.artifacts_of(name):
+            found = count(first.get(artifact, ()))
+            if found.checked or any(
+                line.verdict in CHECKED for line in self.numbers.get(artifact, ())
+            ):
                 claims = claims_text(count_claims(self.claims.get(artifact, ())))
-                rows.append([artifact, *_cells(found), claims])
-            else:
-                rest += self.numbers.get(artifact, ())
+                rows.append([artifact, *_cells(found), f"{again[artifact]:,}", claims])
+            elif found.published or again[artifact]:
+                rest.append(artifact)
         if rest:
-            others = f"{len(counts) - len(shown)} {'others' if shown else 'not run'}"
-            rows.append([others, *_cells(count(rest)), ""])
-        header = ["published", "checked", "agree", "close", "differ", "inconclusive", "claims"]
+            left = count(line for artifact in rest for line in first.get(artifact, ()))
+            names = ", ".join(artifact.removeprefix(f"{name}_") for artifact in rest)
+            rows.append(
+                [f"not run: {names}", *_cells(left), f"{sum(again[each] for each in rest):,}", ""]
+            )
+        total = count(self.counted(name)[0])
+        rows.append(["all, each number once", *_cells(total), f"{again.total():,}", ""])
+        header = [
+            "published",
+            "run",
+            "agree",
+            "close",
+            "differ",
+            "inconclusive",
+            "reprints",
+            "claims",
+        ]
         return markdown_table(["", *header], rows)
 
     def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
-        """The numbers that are farthest off."""
+        """Numbers that differ, by artifact, setting, metric and cause: the largest groups, of each the worst number."""
+        groups: dict[tuple[str, ...], list[ComparisonLine]] = {}
+        for line in differ:
+            key = (line.artifact, line.setting, line.metric, self._reached(line))
+            groups.setdefault(key, []).append(line)
+        largest = sorted(groups.values(), key=len, reverse=True)
         header = [
             "where",
-            "variant",
             "metric",
+            "numbers",
+            "the worst of them",
             "published",
             "reproduced",
             "tolerance",
             "seeds",
-            "reason",
         ]
-        return markdown_table(header, [self._differing(paper, line) for line in differ])
+        rows = [self._differing(paper, group) for group in largest[:_GROUPS]]
+        if more := sum(map(len, largest[_GROUPS:])):
+            rows.append([f"{len(largest) - _GROUPS} other groups", "", str(more), *[""] * 6])
+        return markdown_table([*header, "reason"], rows)
 
-    def _differing(self, paper: Paper, line: ComparisonLine) -> list[str]:
-        """Cells of a number that is off."""
+    def _differing(self, paper: Paper, group: list[ComparisonLine]) -> list[str]:
+        """Cells of a group of numbers that differ, the worst first."""
+        line = group[0]
         digits, metric = (
             digits_of(paper.metrics)(line.metric),
             metric_of(paper.metrics, line.metric),
@@ -136,16 +167,17 @@ class Reproduction:
         title = line.variant.label(paper.algorithms[line.algorithm].title)
         ours_std = line.ours_std if line.seeds != 1 else None
         apart = line.tolerance is not None and line.difference is not None
+        setting = line.setting.removeprefix(f"{paper.paper}_")
+        several = len(self.artifacts[line.artifact][1].settings) > 1
+        sides = ((line.reported, line.reported_spread), (line.ours, ours_std))
         return [
-            line.artifact,
-            readable(title),
+            f"{line.artifact} ({setting})" if several else line.artifact,
             readable(metric.name) if metric else line.metric,
+            str(len(group)),
+            readable(title),
             *(
                 printed_cell(value, line.unit, digits, spread, missing=DIVERGED)
-                for value, spread in (
-                    (line.reported, line.reported_spread),
-                    (line.ours, ours_std),
-                )
+                for value, spread in sides
             ),
             f"{line.tolerance:.3g}" if apart else "–",
             str(line.seeds),

@@ -18,6 +18,7 @@ from fairfl.judgement.ranking import RankingLine, ranking_lines
 from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
 from fairfl.judgement.recorded import COMPARISON, claims_text, comparison_text
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
+from fairfl.recorded import sums
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.page import records, render
 from tests.unit import rows
@@ -216,11 +217,10 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     }
     own |= {name: dataclasses.replace(own[name], **changed) for name, changed in changes.items()}
     assert "stored results" not in rendered(workload, results).text
-    (tmp_path / COMPARISON).parent.mkdir(parents=True)
-    (tmp_path / COMPARISON).write_text(comparison_text(own.values()))
     statuses = {"status": "supported", "share_of_resamples": "1", "status_in_paper": "supported"}
     holds = rows.claim({"artifact": "demo_table1", "claim": "c1", **statuses})
-    (tmp_path / RECORDED_CLAIMS).write_text(claims_text([holds]))
+    files = {COMPARISON.name: comparison_text(own.values()), RECORDED_CLAIMS.name: claims_text([holds])}
+    sums.write((tmp_path / COMPARISON).parent, {name: text.encode() for name, text in files.items()})
     page = rendered(workload, results)
     words, shown = page.words("overview"), page.words("demo_table1")
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓ full 1.25 ≈" in shown
@@ -272,7 +272,8 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
 def test_the_overview_answers_whether_each_paper_reproduces(page) -> None:
     """A line for a paper: word, a bar of its published numbers, share, claims."""
     words = " ".join(page.inside["overview"].split())
-    assert "Does it reproduce?" in words and "demo partly tested 1 1 1 of 2 1 inconclusive, 1 refuted" in words
+    assert "Does it reproduce?" in words
+    assert "demo 100 % run, too few to tell 1 1 1 of 2 0 of 2 supported, 1 refuted, 1 inconclusive" in words
     assert any(a.get("aria-label") == "1 agree, 1 differ" for a in page.all("div"))
 
 

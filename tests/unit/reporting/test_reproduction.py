@@ -1,16 +1,17 @@
 """docs/papers/*.md, derived sentences, results/recorded/*.csv: never stale, refused when of a part of the record."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
-from fairfl.judgement.recorded import CLAIMS
+from fairfl.judgement.recorded import CLAIMS, recorded_numbers
 from fairfl.runtime.errors import FairflError
 
-LONGEST = 60  # lines of a page
+LONGEST = 80  # lines of a page
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,30 @@ def test_the_committed_pages_say_what_the_committed_numbers_say(root):
     for path, text in texts.items():
         assert (root / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make report`"
     assert all(len(text.splitlines()) <= LONGEST for path, text in texts.items() if path.parent == job.PAGES)
+
+
+def test_tables_as_text_have_every_published_number_once_for_each_place(root):
+    workload = load_workload(root, {"scale": "full", "papers": ["*"]})
+    texts = job.texts(root, workload.papers)
+    for name, paper in job.published(workload.papers).items():
+        printed = [
+            line
+            for line in recorded_numbers(root)
+            if line.artifact.partition("_")[0] == name and line.reported is not None
+            if paper.artifacts[line.artifact.partition("_")[2]].in_paper
+        ]
+        tables = re.findall(r"^\| --- .*\n((?:\| .*\n)+)", texts[job.TABLES / f"{name}.md"], re.M)
+        cells = [cell for line in "".join(tables).splitlines() for cell in line.split("|")[2:-1] if cell.strip()]
+        assert len(cells) == len(printed), name
+        assert sum("✓" in cell for cell in cells) == sum(line.verdict == "agrees" for line in printed)
+
+
+def test_counts_of_a_papers_tables_add_up(root):
+    """A number that several tables print counts once."""
+    workload = load_workload(root, {"scale": "full", "papers": ["*"]})
+    for path, text in job.texts(root, workload.papers).items():
+        if path.parent == job.PAGES:
+            table = text.partition("## Tables and figures")[2].partition("\n## ")[0]
+            rows = [line.split("|")[2:9] for line in table.splitlines() if line[:2] == "| "]
+            *parts, total = ([int(cell.replace(",", "")) for cell in row] for row in rows[2:])
+            assert [sum(column) for column in zip(*parts, strict=True)] == total, path
