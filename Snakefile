@@ -31,7 +31,6 @@ rule all:
         "<summaries>/comparison.csv",
         "<summaries>/claims.csv",
         "<summaries>/index.html",
-        "<summaries>/runs.html",
 
 
 # One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`opt_in`) too.

@@ -271,12 +271,6 @@ def recorded_numbers(wc):
     return [str(path) for path in (numbers, CLAIMS) if path and path.is_file()] if numbers else []
 
 
-# runs
-def curves(wc):
-    """What all runs measured, round by round."""
-    return [f"<results>/tidy/{setting}.rounds.parquet" for setting in workload.shown]
-
-
 def summary(name):
     """Command of a job that reads config and papers/*.yaml itself."""
     results = shlex.quote(RESULTS)

@@ -30,7 +30,7 @@ ruleorder:
     > collect
     > tune
     > calibrate
-ruleorder: restore > table > figure > comparison > ranking > side_by_side > claims > page > runs
+ruleorder: restore > table > figure > comparison > ranking > side_by_side > claims > page
 
 
 rule record:

@@ -117,28 +117,9 @@ rule page:
         summary("page")
 
 
-rule runs:
-    """One page with the spec, curve, machine and log of every run."""
-    input:
-        rounds=curves,
-    output:
-        "<summaries>/runs.html",
-    log:
-        "<summaries>/logs/runs.log",
-    localrule: True
-    conda:
-        "../envs/fairfl.yaml"
-    params:
-        job=job_options,
-        config=CONFIG,
-    shell:
-        summary("runs")
-
-
 rule report:
     input:
         "<summaries>/index.html",
-        "<summaries>/runs.html",
 
 
 # Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.

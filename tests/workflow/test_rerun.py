@@ -52,7 +52,7 @@ SETTINGS = {
     **dict.fromkeys(POINTS, ("label_shards", "logistic_regression")),
 }
 PLOTS = {"figure/eagle/figure2": "optima_range", "figure/eagle/figure3": "client_curves"}
-SUMMARY = {"comparison", "claims", "ranking", "side_by_side", "page", "runs"}
+SUMMARY = {"comparison", "claims", "ranking", "side_by_side", "page"}
 SEMANTIC = "\n_EDIT = 1\n"
 
 
@@ -197,7 +197,6 @@ def entries(name: str) -> list[str]:
         "ranking": lambda: ["fairfl.jobs.ranking"],
         "side_by_side": lambda: ["fairfl.jobs.side_by_side"],
         "page": lambda: ["fairfl.jobs.page"],
-        "runs": lambda: ["fairfl.jobs.runs"],
     }.get(kind, lambda: ["fairfl.jobs.table"])()  # fmt: skip
 
 
@@ -213,7 +212,7 @@ def test_the_model_knows_every_job(every, imports):
         "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "trials", "tune", "timing",
         "table", "figure", *SUMMARY,
     }  # fmt: skip
-    assert len(every) == 74 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
+    assert len(every) == 73 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
         LINEAR, SYNTHETIC, FASHION, *POINTS,
     }  # fmt: skip
     for name in every:
@@ -318,7 +317,7 @@ def test_a_figure_function(case):
 def test_the_template_of_the_page(case, name):
     path = f"src/fairfl/reporting/page/{name}"
     case.write(path, (case.folder / path).read_text() + "\n")
-    check(case, {"page", "runs"} if name == "page.css" else {"page"})
+    check(case, {"page"})
 
 
 def test_a_file_that_a_module_reads(case, every):
@@ -392,7 +391,7 @@ def test_two_values_that_change_places(case):
 
 def test_two_values_of_a_setting_that_change_places(case, every):
     case.edit("scales/tiny.yaml", "train: 0.8, validation: 0.0, test: 0.2", "train: 0.2, validation: 0.0, test: 0.8")
-    check(case, below(every, f"partition/{ROTATED}/*") | {"runs"})  # its page tells what the scale changed
+    check(case, below(every, f"partition/{ROTATED}/*"))
 
 
 def test_a_value_of_one_setting(case, every):
@@ -475,7 +474,7 @@ def test_a_reported_number(case, every):
     path = "papers/reported/eagle/table1.csv"
     case.write(path, (case.folder / path).read_text().replace("0.", "0.1", 1))
     readers = {name for name, job in every.items() if path in job.inputs}
-    check(case, SUMMARY - {"runs"} | readers)
+    check(case, SUMMARY | readers)
 
 
 def test_how_and_where_jobs_run(case):

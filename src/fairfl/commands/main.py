@@ -2,6 +2,7 @@
 
     fairfl new algorithm|paper|dataset NAME    a working skeleton with its test
     fairfl compare ALGORITHM... --with TABLE   your algorithms side by side with the rows of a published table
+    fairfl show ARTIFACT [VARIANT] [METRIC]    a number, its verdict, and the runs that it comes from
     fairfl run [TARGETS AND OPTIONS]           Snakemake, with all cores unless --cores says otherwise
     fairfl plan [OPTIONS]                      what would run, and why, and how long it takes
     fairfl store [OPTIONS]                     take what has finished at full scale into results/recorded/
@@ -18,6 +19,7 @@ import functools
 import operator
 import os
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,7 +36,7 @@ TARGETS = {
     "tune": "tuned",
     "calibrate": "calibrated",
 }
-COMMANDS = ("new", "compare", "run", "verify", "clear", *TARGETS)
+COMMANDS = ("new", "compare", "show", "run", "verify", "clear", *TARGETS)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -52,14 +54,8 @@ def _command(words: list[str]) -> None:
         raise FairflError(f"fairfl has no command {command!r}{nearest(command, COMMANDS)}")
     root = repository(Path.cwd())
     try:
-        if command == "new":
-            from fairfl.commands import new
-
-            new.main(root, rest)
-        elif command == "compare":
-            from fairfl.commands import compare
-
-            compare.main(root, rest)
+        if command in ("new", "compare", "show"):
+            import_module(f"fairfl.commands.{command}").main(root, rest)
         elif command in ("verify", "clear"):
             look_after(root, command, rest)
         else:

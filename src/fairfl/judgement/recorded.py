@@ -23,7 +23,7 @@ DIFFERENCES = FOLDER / "differences.csv"
 NUMBERS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "reported", "reported_spread",
     "reported_seeds", "ours", "ours_std", "ours_by_seed", "seeds", "difference", "seed_std", "tolerance", "verdict",
-    "contradiction",
+    "tolerance_source", "contradiction", "runs",
 )  # fmt: skip
 CLAIM_COLUMNS = ("artifact", "claim", "status", "share_of_resamples", "status_in_paper")
 

@@ -28,7 +28,6 @@ KINDS = {
     "ranking": "ranking",
     "side_by_side": "set of side-by-side tables",
     "page": "page",
-    "runs": "page of runs",
 }
 _PLURALS = {"local optimum": "local optima", "summary of a setting": "summaries of settings"}
 

@@ -279,7 +279,7 @@ def test_the_overview_answers_whether_each_paper_reproduces(page) -> None:
 
 def test_every_number_leads_to_its_runs(page) -> None:
     runs = dict(page.embedded("details")["runs"])
-    assert runs["demo_full/fedavg/default/seed0"] == "runs.html#demo_full/fedavg/default/seed0"
+    assert runs["demo_full/fedavg/default/seed0"] == "runs/demo_full/fedavg/default/seed0"
     assert runs["demo_full/fedavg/default/seed1"] == ""  # no such folder, no dead link
     asked = page.asked("demo_table1")[0]
     assert asked.endswith("demo_full/fedavg/default/seed0 demo_full/fedavg/default/seed1")

@@ -12,7 +12,6 @@ from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import unit_words
 from fairfl.reporting.notes import plural
-from fairfl.reporting.page import runs
 from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.text import readable
 
@@ -38,7 +37,7 @@ class Details:
 
         `title` is what its row is called, `over` what its mean is over ('seeds').
         """
-        texts = _sentences(line, title, metric, over, full)
+        texts = sentences_on(line, title, metric, over, full)
         names = line.runs.split(";") if line.runs else []
         places = [self._run(name) for name in names]
         self._numbers.append(
@@ -48,8 +47,8 @@ class Details:
 
     def _run(self, name: str) -> int:
         if name not in self._runs:
-            # A training lies below runs/ and has a page; a local optimum or a choice names its file itself.
-            url = runs.href(name) if self._files.link(f"runs/{name}") else self._files.link(name)
+            # A training lies below runs/; a local optimum or a choice names its file itself.
+            url = self._files.link(f"runs/{name}") or self._files.link(name)
             self._runs[name] = len(self._runs), url
         return self._runs[name][0]
 
@@ -59,7 +58,7 @@ class Details:
         return {"texts": list(self._texts), "runs": links, "numbers": self._numbers}
 
 
-def _sentences(
+def sentences_on(
     line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
 ) -> list[str]:
     unit, seeds = unit_words(line.unit), plural(line.seeds, over.removesuffix("s"))
