@@ -242,7 +242,9 @@ def test_what_was_killed_anywhere_while_it_stored_ends_well_by_the_same_call(tmp
     def start(folder) -> None:
         folder.mkdir()
         if begun:
-            stored(folder, a=table(2, 1))
+            record = Record("s", folder)
+            record.add("train/s/a", entry(table(2, 1), files), CODE, files, table(2, 1))
+            record.save()
             sums.write(folder, {"claims.csv": b"x"})
 
     start(tmp_path / "undisturbed")
