@@ -16,7 +16,7 @@ from fairfl.runtime.plain_data import one_line, shown
 from fairfl.runtime.validation import nearest
 
 Type = TypeVar("Type")
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).absolute().parents[1]
 _PLURAL = {"data": "data sets", "partition": "partitioners", "reporting/plots": "plots"}
 
 

@@ -16,8 +16,8 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
     """Call ``main(None)``; print ``error: <message>`` and exit 1 on an expected failure.
 
     Expected are :class:`FairflError`, :class:`OSError` and a lack of memory; anything else is a bug and keeps its
-    traceback. Ctrl-C exits with 130. SIGTERM becomes an ordinary exit with 143, so that
-    temporary files are removed; a command with its own SIGTERM handling installs it in ``main``.
+    traceback. Ctrl-C exits with 130; a reader of the output that has gone ends it with 141. SIGTERM becomes an ordinary
+    exit with 143, so that temporary files are removed; a command with its own SIGTERM handling installs it in ``main``.
 
     ``teardown=False`` leaves the process at once when ``main`` is done: taking torch down takes half a
     second, prints what it leaks, and there is nothing left to save.
@@ -26,10 +26,14 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         main(None)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
     except FairflError as error:
         _fail(str(error), teardown)
+    except BrokenPipeError:  # of `fairfl plan | head`: who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         _fail(_os_message(error), teardown)
     except MemoryError as error:

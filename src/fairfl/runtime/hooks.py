@@ -17,7 +17,7 @@ from typing import Any
 from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.plain_data import one_line
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).absolute().parents[1]
 
 
 class WithHooks:

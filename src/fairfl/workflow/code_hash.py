@@ -31,7 +31,7 @@ from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
 PACKAGE = "fairfl"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).absolute().parents[2]
 # Who may write a file, where a job runs, how it starts and what it prints: none of this changes a number.
 PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
@@ -57,7 +57,7 @@ def _is_job(module: str) -> bool:
 
 
 class _Finder(ModuleFinder):
-    """Leaves out links to nothing, and files that are no Python: a half-written one stops only who uses it."""
+    """Leaves out links to nothing, and files that are no modules: a half-written one stops only who uses it."""
 
     def __init__(self) -> None:
         self.faults: dict[str, str] = {}  # module -> file, line and what is wrong
@@ -66,6 +66,7 @@ class _Finder(ModuleFinder):
         path = Path(dirpath, filename)
         return (
             super()._is_python_file(filename, dirpath)
+            and filename.isprintable()  # else it is no module: grimp panics at what is no UTF-8
             and path.is_file()
             and _module(path) not in self.faults
         )

@@ -195,7 +195,12 @@ class Session:
                 self.display, Path(self.summaries), sys.argv[0], given, papers, scale
             )
             self.display.finish(words)
-        if edits := snapshot.edited(self.root, Path(os.environ[sealed.VARIABLE])):
+        copy = Path(os.environ[sealed.VARIABLE])
+        if not copy.is_dir():
+            self.say(
+                f"{os.path.relpath(copy)} was deleted while jobs worked from it: leave it, and call again"
+            )
+        elif edits := snapshot.edited(self.root, copy):
             shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)
             self.say(f"edited meanwhile: {shown}; the next call sees it")
 

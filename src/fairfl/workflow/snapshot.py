@@ -9,7 +9,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -20,6 +20,7 @@ FOLDER = ".code"  # below results/<scale>
 _PARTS = (
     "src/fairfl", "papers", "scales", "config.yaml", "results/recorded/comparison.csv", "results/recorded/claims.csv"
 )  # fmt: skip
+_LARGEST = 16 * 2**20  # bytes of a file that nobody has named
 
 
 def take(root: Path, results: Path) -> Path:
@@ -30,7 +31,7 @@ def take(root: Path, results: Path) -> Path:
     files = _as_planned(root)
     folder = results / FOLDER / _name(files)
     old = _newest(folder.parent)
-    if _read(folder) != files:
+    if _read(folder, files) != files:
         shutil.rmtree(folder, ignore_errors=True)
         _write(folder, files, old)
     os.utime(folder)
@@ -42,14 +43,15 @@ def take(root: Path, results: Path) -> Path:
 
 def edited(root: Path, copy: Path) -> list[str]:
     """Files of the project that are no longer as in the copy, sorted."""
-    now, then = _read(root), _read(copy)
+    copied = {os.path.relpath(path, copy) for path in _files(copy)}
+    now, then = _read(root, copied), _read(copy, copied)
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
 
 
 def _name(files: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
     for name in sorted(files):
-        digest.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+        digest.update(os.fsencode(f"{name}\0{len(files[name])}\0") + files[name])
     return digest.hexdigest()[:16]
 
 
@@ -64,12 +66,15 @@ def _as_planned(root: Path) -> dict[str, bytes]:
     return _read(root) | ours
 
 
-def _read(root: Path) -> dict[str, bytes]:
-    """Content of every file of the project below `root`, by its path there; none that only editors or Python need."""
+def _read(root: Path, named: Container[str] = ()) -> dict[str, bytes]:
+    """Content of every file of the project below `root`, by its path there; none that only editors or Python need, and
+    of large ones only those that are named."""
     found: dict[str, bytes] = {}
     for path in _files(root):
+        name = os.path.relpath(path, root)
         with contextlib.suppress(OSError):  # what cannot be read is missed by who needs it
-            found[os.path.relpath(path, root)] = path.read_bytes()
+            if name in named or path.stat().st_size <= _LARGEST:
+                found[name] = path.read_bytes()
     return found
 
 

@@ -1,6 +1,9 @@
 """One left-over file stops only what uses it, and is named by file and key."""
 
+import os
 import shutil
+import subprocess
+import sys
 from importlib.util import spec_from_file_location
 
 import pytest
@@ -100,6 +103,7 @@ def test_the_code_of_a_job_is_read_beside_files_that_are_no_python(tmp_path, mon
         (package / f"{name}.py").write_bytes(data)
     (package / "moved.py").symlink_to("/nowhere.py")
     (package / "old.py").mkdir()
+    (package / os.fsdecode(b"al-\xe9.py")).write_bytes(b"x = 1\n")
     spec = spec_from_file_location("fairfl", package / "__init__.py", submodule_search_locations=[str(package)])
     monkeypatch.setattr(code_hash, "ROOT", tmp_path)
     monkeypatch.setattr(code_hash, "_finder", code_hash._Finder())
@@ -115,6 +119,14 @@ def test_the_code_of_a_job_is_read_beside_files_that_are_no_python(tmp_path, mon
     finally:
         for function in cached:
             function.cache_clear()
+
+
+def test_the_package_may_lie_behind_a_link(root, tmp_path):
+    (tmp_path / "src").symlink_to(root / "src")
+    code = "from fairfl.workflow import code_hash; print(*code_hash.closure('fairfl.jobs.fetch'))"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+    said = subprocess.run([sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True)
+    assert "fairfl.data.download" in said.stdout, said.stderr
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,17 @@ def test_ctrl_c_exits_with_130_and_says_nothing(capsys):
     assert outcome(KeyboardInterrupt(), capsys) == (130, "")
 
 
+@pytest.mark.parametrize("lines", [1, 10**6])
+def test_a_reader_that_has_enough_ends_it_silently(lines):
+    code = f"{FRAME}def main(argv):\n    sys.stdin.read()\n    print('a line\\n' * {lines})\ncli.run(main)"
+    started = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    started.stdout.close()
+    started.stdin.close()
+    assert started.stderr.read() == b"" and started.wait() == 141
+
+
 def test_a_bug_keeps_its_traceback():
     def main(argv):
         raise KeyError("bug")

@@ -3,6 +3,7 @@
 import errno
 import os
 import py_compile
+import shutil
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from fairfl.runtime import locks, sealed
 from fairfl.workflow import snapshot
+from fairfl.workflow.session import Session
 
 MODULE = "src/fairfl/a.py"
 
@@ -49,6 +51,39 @@ def test_what_planning_has_read_is_what_is_copied(root):
     copy = snapshot.take(root, root / "results")
     assert (copy / MODULE).read_text() == MODULE and (copy / "scales/s.yaml").read_text() == "scales/s.yaml"
     assert snapshot.edited(root, copy) == ["scales/s.yaml", MODULE]
+
+
+def test_large_files_are_copied_only_if_planning_has_read_them(root, monkeypatch):
+    monkeypatch.setattr(snapshot, "_LARGEST", 100)
+    for name in ("papers/weights.bin", "src/fairfl/read.bin"):
+        (root / name).write_bytes(bytes(101))
+    sealed.read_bytes(root / "src/fairfl/read.bin")
+    copy = snapshot.take(root, root / "results")
+    assert (copy / "src/fairfl/read.bin").exists() and not (copy / "papers/weights.bin").exists()
+    assert snapshot.edited(root, copy) == [] and snapshot.take(root, root / "results") == copy
+    (root / "src/fairfl/read.bin").write_bytes(bytes(102))
+    assert snapshot.edited(root, copy) == ["src/fairfl/read.bin"]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_the_last_words_tell_an_edit_from_a_copy_that_was_deleted(root, monkeypatch, deleted):
+    copy, said = snapshot.take(root, root / "results"), []
+    (root / MODULE).write_text("edited")
+    if deleted:
+        shutil.rmtree(copy)
+    monkeypatch.setenv(sealed.VARIABLE, str(copy))
+    session = Session.__new__(Session)
+    session.display, session.root, session.say = None, root, said.append
+    session._say_last_words()
+    words = " was deleted while jobs worked from it" if deleted else f"edited meanwhile: {MODULE}; "
+    assert len(said) == 1 and words in said[0]
+
+
+def test_a_name_that_is_no_text_is_copied(root):
+    odd = Path(os.fsdecode(b"papers/notes-\xe9.txt"))
+    (root / odd).write_text("odd")
+    copy = snapshot.take(root, root / "results")
+    assert (copy / odd).read_text() == "odd" and snapshot.edited(root, copy) == []
 
 
 def test_a_copy_is_taken_again_unless_it_was_damaged(root):
