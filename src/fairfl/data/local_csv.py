@@ -40,8 +40,9 @@ class Config(Strict):
         "drop the sample, or take the column's mean (share of each category), where a sample without label, client or "
         "cluster is dropped too; null: they are refused",
     )
-    na_values: list[str | int | float] = Field(
-        [], description="further words that mean a missing cell: -9, '.'"
+    na_values: list[str | int | float] | dict[str, list[str | int | float]] = Field(
+        [],
+        description="further words that mean a missing cell: [-9, '.'], or of some columns: {glucose: [0]}",
     )
     keep_default_na: bool = Field(
         True,
@@ -51,8 +52,9 @@ class Config(Strict):
         False,
         description="numbers minus their mean, over their standard deviation, of all samples of the file",
     )
-    task: Literal["classes", "number"] = Field(
-        "classes", description="number: a regression, for loss squared_error"
+    task: Literal["classes", "number"] | None = Field(
+        None,
+        description="number: a regression, for loss squared_error; null: classes, unless they are as many as samples",
     )
 
     @field_validator("file")

@@ -1,7 +1,7 @@
 """Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from fairfl.experiments.variant import (
     split_modifiers,
 )
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, check, nearest
@@ -331,17 +332,22 @@ def usual_config(root: Path, without: Collection[str] = ()) -> Config:
     return with_papers(config, yaml_files(root / "papers"), without)
 
 
-def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
+def load_workload(
+    root: Path,
+    overrides: dict[str, Any],
+    completed: Callable[[Workload], Workload] = lambda workload: workload,
+) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
-    Raises SpecError (one line per problem). A faulty paper that only a pattern such as `*` means is left out.
+    Raises FairflError (one line per problem). A faulty paper that only a pattern such as `*` means is left out, also
+    if `completed`, which restricts and checks the workload, finds its fault.
     """
     asked = check(overrides, Config, "config.yaml")
     faulty: dict[str, str] = {}
     while True:
         try:
-            return _load(root, asked, faulty)
-        except SpecError as error:
+            return completed(_load(root, asked, faulty))
+        except FairflError as error:
             found = re.match(rf"({re.escape(str(root))}/)?papers/(.+?)\.ya?ml\b", str(error))
             if (
                 not found

@@ -25,6 +25,7 @@ def few(names: Iterable[str], most: int = 8) -> str:
     """Names with commas between them, each of 40 characters at most; of many the first and their number."""
     names = list(names)
     short = [name if len(name) <= 40 else name[:37] + "..." for name in names[:most]]
+    short = [name if name.isprintable() else shown(name) for name in short]
     return ", ".join(short) + (f", ... ({len(names):,} in all)" if len(names) > most else "")
 
 

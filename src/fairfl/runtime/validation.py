@@ -28,7 +28,8 @@ def nearest(word: Any, known: Any) -> str:
     )
     if match:
         return f"; did you mean {match[0]!r}?"
-    return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")
+    listed = ", ".join(name if name.isprintable() else shown(name) for name in names[:20])
+    return f"; known: {listed}" + (", ..." if len(names) > 20 else "")
 
 
 def _fields_at(model: Any, location: tuple) -> list[str]:

@@ -66,8 +66,8 @@ class Session:
         checks: Iterable[Callable[[Workload], object]],
     ) -> Workload:
         """The workload of this configuration, checked. `affordable` leaves out what its budget cannot buy."""
-        with self._refusals(blame=True):
-            workload = load_workload(self.code, dict(config))
+
+        def completed(workload: Workload) -> Workload:
             if workload.config.recorded == "only":
                 workload = workload.restricted_to(available(workload))
             if self.planning:
@@ -75,6 +75,10 @@ class Session:
                     workload = affordable(workload, self.root)
                 for check in checks:
                     check(workload)
+            return workload
+
+        with self._refusals(blame=True):
+            workload = load_workload(self.code, dict(config), completed)
             self.gpus = environment.gpus_per_job(workload.config)
         environment.prepare(self.code, workload.config)
         atexit.register(gc.freeze)  # nothing looks through all of it for garbage at the end

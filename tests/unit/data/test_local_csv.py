@@ -83,15 +83,17 @@ def test_what_becomes_of_a_table(table, text, options, inputs, labels, owners, w
 @pytest.mark.parametrize(
     ("words", "places"),
     [
-        ("1 1.0 1e0 +1 01 .5 5E-1 0.50", [1, 1, 1, 1, 1, 0, 0, 0]),
+        ("1 1.0 1e+0 +1 01 .5 5E-1 0.50", [1, 1, 1, 1, 1, 0, 0, 0]),
         ("9007199254740993 9007199254740992 9007199254740993", [1, 0, 1]),  # one as floats
-        ("1 1.0 x 1", [0, 1, 2, 0]),  # words, of which some look like numbers
+        ("1 2 other 1.0 02", [0, 1, 2, 0, 1]),  # among words
+        ("482e9377160421985123466 1e3 1000 10e2 1e+3", [3, 2, 0, 1, 0]),  # of hexadecimal digits
+        ("TRUE True 1 FALSE 1", [2, 3, 0, 1, 0]),
         ("\u0661 1 \u0661", [1, 0, 1]),
     ],
 )
 def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, places):
     rows = "".join(f"{word},{word},{word},{n % 2}\n" for n, word in enumerate(words.split()))
-    prepared = table("label,who,kind,x\n" + rows, client="who", categories=["kind"]).tensors
+    prepared = table("label,who,kind,x\n" + rows, client="who", categories=["kind"], task="classes").tensors
     assert prepared["labels"].tolist() == places
     assert prepared["client"].tolist() == list(map(list(dict.fromkeys(places)).index, places))
     assert prepared["inputs"][:, :-1].argmax(1).tolist() == places
@@ -100,7 +102,7 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (POINTS, {"label": "labels"}, "table.csv: no column 'labels'; did you mean 'label'"),
+        (POINTS, {"label": "labels"}, "table.csv: no column 'labels', split at ','; did you mean 'label'"),
         (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number .*name a feature of words in `categories`"),
         ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is a missing cell; give `missing: drop` or `missing: mean`"),
         ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is no number"),
@@ -115,9 +117,20 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
         ("x,,label\n1,7,a\n2,8,b\n", {}, "column 2 has no name .*name the `features`, or write the file without its"),
         ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is no number"),
         ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is no finite number"),
-        ("x,label\n1,1.5\n2,2.25\n3,0.5\n", {}, "label: 3 classes in 3 samples; is `task: number` meant"),
+        (
+            "x,label\n1,1.5\n2,2.25\n3,0.5\n",
+            {},
+            "label: 3 classes in 3 samples; give `task: number` or `task",
+        ),
         ("t,label\n2000000001,a\n2000000002,b\n2000000003,a\n", {}, "t: 3 distinct cells are 1 in float32; give"),
-        ("x,x,label\n1,1,a\n", {}, "two columns have one name"),
+        ("x,x,label\n1,1,a\n", {}, "2 columns have the name 'x'"),
+        ("5.1,3.5,setosa\n4.9,3.0,virginica\n", {}, "no column 'label'; its first line must name the columns"),
+        (b"x,label\n1,caf\xe9\n2,b\n", {}, "table.csv: not UTF-8 .*from latin-1 perhaps"),
+        ('x,"q\nz"\n1,a\n', {}, r"known: x, 'q\\nz'$"),
+        ("x,label\n1,north\n2,nor\u200bth\n", {}, r"label: 'north' and 'nor\\u200bth' look alike: write one"),
+        ("x,label\n1,caf\u00e9\n2,cafe\u0301\n", {}, r"'caf\\xe9' and 'cafe\\u0301' look alike"),
+        (POINTS, {"na_values": {"z": [0]}}, "na_values: no column 'z'; known: x, y, label, who"),
+        ("x;label\n1,5;a\n2;b;c\n", {}, "not CSV, split at ';'"),
         ("x,label\n", {}, "expected a header and a line per sample, found 1 lines in all"),
         ("x,label\n1,b\n", {"task": "number"}, "sample 1: label: 'b' is no number"),
     ],
@@ -125,6 +138,61 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
 def test_what_cannot_be_read_is_named(table, text, options, message):
     with pytest.raises(DataError, match=message):
         table(text, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('"Temp, C";label\n1;a\n2;b\n', "Temp, C"),
+        ('"Temp;\nin C",label\n"1",a\n2,b\n', "Temp;\nin C"),
+        ("t|label\n1|a,b\n2|b,c\n", "t"),
+        ("t\tlabel\n1\ta;b\n2\tb;c\n", "t"),
+        ("t,label;kind\n1,a;b\n2,b;b\n", "t"),
+    ],
+)
+def test_lines_are_split_where_header_and_lines_are_split_alike(table, text, column):
+    label = "label;kind" if ";kind" in text else "label"
+    assert table(text, features=[column], label=label).tensors["inputs"].tolist() == [[1], [2]]
+
+
+def test_a_column_that_nobody_uses_may_be_there_twice(table):
+    text = "x,score,label,score\n1,7,a,8\n2,7,b,8\n"
+    assert table(text, features=["x"]).tensors["inputs"].tolist() == [[1], [2]]
+    for options in ({"features": ["score"]}, {}, {"features": ["x"], "client": "score"}):
+        with pytest.raises(DataError, match="2 columns have the name 'score'"):
+            table(text, **options)
+
+
+def test_missing_words_of_some_columns_only(table):
+    text = "glucose,age,label\n0,0,0\n90,50,1\n100,40,0\n"
+    kept = table(text, na_values={"glucose": [0]}, missing="drop").tensors
+    assert kept["inputs"].tolist() == [[90, 50], [100, 40]] and kept["labels"].tolist() == [1, 0]
+    filled = table(text, na_values={"glucose": [0]}, missing="mean").tensors["inputs"]
+    assert filled.tolist() == [[95, 0], [90, 50], [100, 40]]
+
+
+def test_numbers_beyond_float64_are_distinct_before_they_are_rounded(table):
+    rows = "".join(f"{1_700_000_000_000_000_000 + i},{i % 2}\n" for i in range(200))
+    inputs = table("t,label\n" + rows, standardize=True).tensors["inputs"][:, 0]
+    np.testing.assert_allclose(inputs, (np.arange(200) - 99.5) / np.arange(200).std(), rtol=1e-6)
+    with pytest.raises(DataError, match="t: 200 distinct cells are 1 in float32; give `standardize"):
+        table("t,label\n" + rows)
+    rows = "".join(f"{i},{9_007_199_254_740_993 + 2 * i}\n" for i in range(7))
+    with pytest.raises(DataError, match="label: 7 distinct cells are 1 in float32; subtract a constant"):
+        table("x,label\n" + rows, task="number")
+
+
+def test_classes_that_are_as_many_as_samples_may_be_meant(table):
+    text = "x,label\n" + "".join(f"{i},{i}\n" for i in range(12))
+    with pytest.raises(DataError, match="12 classes in 12 samples"):
+        table(text)
+    assert table(text, task="classes").metadata["classes"] == "12"
+
+
+def test_words_that_differ_in_case_only_are_said(table):
+    said = table("x,label\n1,TRUE\n2,True\n3,FALSE\n4,FALSE\n").metadata["source"]
+    assert "3 classes (FALSE, TRUE, True, of which some differ in case only)" in said
+    assert "in case only" not in table("x,label\n1,TRUE\n2,FALSE\n").metadata["source"]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.experiments.workload import load_workload
 from fairfl.planning import data, own_data
 from fairfl.runtime.errors import FairflError
-from tests.unit.edited_papers import template
+from tests.unit.edited_papers import ROOT, template, written
 
 TABLE = "x,y,outcome,ward\n" + "".join(f"{n},{n % 7},{'ab'[n % 2]},w{n % 4}\n" for n in range(80))
 
@@ -50,7 +51,7 @@ def test_surrogates_need_the_true_clusters(planned) -> None:
     ("keys", "message"),
     [
         ({"clients": 5, "clients_per_round": 5}, "4 of 4 owners have 1 or more samples, the setting asks for 5"),
-        ({"data": OWN | {"label": "outcom"}}, "no column 'outcom'; did you mean"),
+        ({"data": OWN | {"label": "outcom"}}, "no column 'outcom', split at ','; did you mean"),
         ({"samples": 100}, "samples is 100, the data set has only 80"),
         (DIGITS | {"partition": {"name": "by_client"}}, "by_client needs data whose rows"),
     ],
@@ -67,3 +68,23 @@ def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
     workload = planned(data={"name": "local_csv", "file": "other.csv"})
     own_data.dealt(workload)
     assert own_data.prepared(workload, "template_digits") is None
+
+
+def test_a_bad_cell_stops_only_the_paper_that_reads_its_file(planned, tmp_path) -> None:
+    def checked(workload):
+        own_data.dealt(workload)
+        return workload
+
+    planned()
+    table, papers = tmp_path / "data/local_csv/table.csv", tmp_path / "papers"
+    table.write_text(table.read_text().replace("3,3,", "3,NA,"))
+    for name, text in (("mine", papers / "template.yaml"), ("other", ROOT / "papers/template.yaml")):
+        named = text.read_text().replace("paper: template", f"paper: {name}").replace("template_digits", f"{name}_s")
+        written(papers / f"{name}.yaml", named.encode())
+    asked = {"scale": "full", "data_folder": str(tmp_path / "data")}
+    workload = load_workload(tmp_path, asked | {"papers": ["*"]}, checked)
+    assert list(workload.papers) == ["other"]
+    assert workload.faulty["mine"].startswith("papers/mine.yaml: settings.mine_s: ")
+    assert "table.csv: sample 4: y: 'NA' is a missing cell" in workload.faulty["mine"]
+    with pytest.raises(FairflError, match="'NA' is a missing cell"):
+        load_workload(tmp_path, asked | {"papers": ["mine"]}, checked)

@@ -1,7 +1,12 @@
 """Tables of one's own: CSV files with a header and one sample per line, whatever the types of the columns are."""
 
+import csv
+import io
+import itertools
+import math
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,14 +15,15 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain_data import different, few, one_line, shown
+from fairfl.runtime.plain_data import few, one_line, shown
 from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:  # plans read declarations, which need no pandas
     import pandas as pd
 
-Task = Literal["classes", "number"]
+Task = Literal["classes", "number"] | None
 Missing = Literal["drop", "mean"] | None
+Words = Sequence[str | float]
 # In lower case: those of pandas, and the mark that UCI's files have.
 MISSING = frozenset(
     (
@@ -39,6 +45,10 @@ MISSING = frozenset(
 )
 # float() would take 2024_3 and digits of other scripts as well, which no CSV means.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# Of names: 48e12 may be a pseudonym of hexadecimal digits. Programs write a sign before an exponent.
+_NUMBER_AS_NAME = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-][0-9]{1,3})?")
+# Lines that show at which sign a file is split, and digits from which a number may not be one of float64.
+_FIRST_LINES, _DIGITS = 100, 15
 # How pandas, and R's readr, call the column of row numbers that has no name.
 _NAMELESS = re.compile(r"(unnamed[:_. ]+\d.*|\.\.\.\d+)?", re.IGNORECASE)
 
@@ -69,18 +79,19 @@ def read(
     client: str | None = None,
     cluster: str | None = None,
     categories: Sequence[str] = (),
-    task: Task = "classes",
+    task: Task = None,
     missing: Missing = None,
-    na_values: Sequence[str | float] = (),
+    na_values: Words | Mapping[str, Words] = (),
     keep_default_na: bool = True,
     standardize: bool = False,
 ) -> Prepared:
     """inputs float32 [N, d] of the columns `features` (None: all but label, client and cluster), in this order.
 
-    The distinct labels, sorted (as numbers if they are numbers), are the classes 0, 1, ...; with task `number` a label
+    The distinct labels, numbers before words and sorted, are the classes 0, 1, ...; with task `number` a label
     is the float32 to predict. The distinct words of the column `client`, in order of appearance, are the owners
     0, 1, ..., and `cluster` says of which cluster each owner is. Numbers of one value are one class, owner, cluster or
-    category, however they are written. A feature in `categories` is a column of 0 and 1 for each of its words.
+    category, however they are written (1, 1.0, 01, 1e+0). A feature in `categories` is a column of 0 and 1 for each of
+    its words. `na_values` are of all columns, or of each that they name.
 
     Where cells are missing, `drop` leaves their samples out, `mean` takes the mean of the column for a feature and
     leaves out samples without label, client or cluster. `standardize` takes mean and standard deviation (of the
@@ -89,27 +100,29 @@ def read(
 
     Raises:
         DataError: no such column, no two classes, a line that is too long, a missing cell that `missing` does not
-            provide for, a cell that is no finite number, or numbers that are one in float32.
+            provide for, a cell that is no finite number, numbers that are one in float32, or words that look alike.
         OSError: the file cannot be read.
     """
     keys = [name for name in (label, client, cluster) if name is not None]
-    cells = _cells(path)
-    used = _features(path, list(cells), keys, features, categories)
+    cells, separator = _cells(path)
+    used = _features(path, list(cells), keys, features, categories, separator)
+    if isinstance(na_values, Mapping):
+        for name in na_values:
+            if name not in cells:
+                raise DataError(f"{path}: na_values: no column {shown(name)}{nearest(name, cells)}")
     cells = cells[list(dict.fromkeys([*keys, *used]))]
     table, said = _complete(
         _Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing
     )
     inputs = _inputs(table, used, categories, standardize)
-    labels, classes = _labels(table, label) if task == "classes" else (_targets(table, label), [])
-    counted = [f"{len(inputs):,} samples"] + [f"{len(classes)} classes ({few(classes)})"] * bool(
-        classes
+    labels, classes = (
+        (_targets(table, label), []) if task == "number" else _labels(table, label, task)
     )
+    counted = [f"{len(inputs):,} samples", *[_counted("classes", classes)] * bool(classes)]
     owners = clusters = known = None
     if client is not None:
-        owners, known = _distinct(table.cells[client], ordered=False)
-        counted.append(
-            f"{len(known)} owners ({few(known)})" + ", who are the classes" * (client == label)
-        )
+        owners, known = _distinct(table, client, ordered=False)
+        counted.append(_counted("owners", known) + ", who are the classes" * (client == label))
         clusters = _clusters(table, owners, known, cluster) if cluster else None
     said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
     columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
@@ -118,14 +131,32 @@ def read(
     return assemble(dataset, len(classes), source, inputs, labels, **given)
 
 
-def _cells(path: Path) -> "pd.DataFrame":
-    """All cells as text without blanks around them; the index counts the samples from 1."""
+def _counted(kind: str, words: list[str]) -> str:
+    """Classes or owners in words, and that some differ in nothing but case, as TRUE and True."""
+    case = ", of which some differ in case only" * (len({*map(str.casefold, words)}) < len(words))
+    return f"{len(words)} {kind} ({few(words)}{case})"
+
+
+def _separator(path: Path) -> str:
+    """The sign that splits the header, and most lines into as many cells, outside of quotes."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        text = "".join(itertools.islice(file, _FIRST_LINES))
+
+    def alike(sign: str) -> tuple[int, int]:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
+        header, *counts = [len(cells) for cells in lines if cells] or [0]
+        return (counts.count(header) if header > 1 else -1), header
+
+    return max(",;\t|", key=alike)
+
+
+def _cells(path: Path) -> tuple["pd.DataFrame", str]:
+    """All cells as text without blanks around them, and where lines are split; the index counts the samples from 1."""
     import pandas as pd
 
+    separator = ","
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            header = file.readline()
-        separator = next((sign for sign in ",;\t|" if sign in header), ",")
+        separator = _separator(path)
         lines = pd.read_csv(
             path,
             sep=separator,
@@ -135,14 +166,20 @@ def _cells(path: Path) -> "pd.DataFrame":
             encoding="utf-8-sig",
             skipinitialspace=True,
         )
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path}: not CSV: {one_line(str(error))}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: not UTF-8 ({error}): save it as that, from latin-1 perhaps"
+        ) from None
+    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(
+            f"{path}: not CSV, split at {separator!r}: {one_line(str(error))}"
+        ) from None
     if len(lines) < 2:
         raise DataError(
             f"{path}: expected a header and a line per sample, found {len(lines)} lines in all"
         )
     text = lines.map(str.strip).to_numpy()
-    return pd.DataFrame(text[1:], range(1, len(text)), text[0])
+    return pd.DataFrame(text[1:], range(1, len(text)), text[0]), separator
 
 
 def _features(
@@ -151,17 +188,19 @@ def _features(
     keys: list[str],
     features: Sequence[str] | None,
     categories: Sequence[str],
+    separator: str,
 ) -> list[str]:
-    """The columns of features. Raises DataError for columns that are not there, have no name or are the label."""
+    """The columns of features. Raises DataError for columns that are not there once, have no name or are the label."""
     named = list(filter(None, names))
-    try:
-        different(named)
-    except ValueError as error:
-        raise DataError(f"{path}: two columns have one name: {error}") from None
     for name in (*keys, *(features or ()), *categories):
         if name not in named:
-            raise DataError(f"{path}: no column {shown(name)}{nearest(name, named)}")
+            lacks = "; its first line must name the columns" * any(map(_NUMBER.fullmatch, named))
+            found = f"no column {shown(name)}{lacks}, split at {separator!r}"
+            raise DataError(f"{path}: {found}{nearest(name, named)}")
     used = [name for name in names if name not in keys] if features is None else list(features)
+    for name in filter(None, (*keys, *used)):
+        if names.count(name) > 1:
+            raise DataError(f"{path}: {names.count(name)} columns have the name {shown(name)}")
     if keys[0] in used:
         raise DataError(f"{path}: features: {shown(keys[0])} is the label")
     if features is None and (nameless := [name for name in used if _NAMELESS.fullmatch(name)]):
@@ -178,16 +217,19 @@ def _features(
 
 
 def _absent(
-    cells: "pd.DataFrame", na_values: Sequence[str | float], keep_default_na: bool
+    cells: "pd.DataFrame", na_values: Words | Mapping[str, Words], keep_default_na: bool
 ) -> "pd.DataFrame":
     """Where cells are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
     import pandas as pd
 
-    words = {"", *(MISSING if keep_default_na else ()), *map(str, na_values)}
-    values = {_value(word.lower()) for word in words}
-    codes, distinct = pd.factorize(cells.to_numpy().ravel())
-    absent = np.array([_value(word.lower()) in values for word in distinct])[codes]
-    return pd.DataFrame(absent.reshape(cells.shape), cells.index, cells.columns)
+    def absent(column: "pd.Series") -> np.ndarray:
+        own = na_values.get(column.name, ()) if isinstance(na_values, Mapping) else na_values
+        words = {"", *(MISSING if keep_default_na else ()), *map(str, own)}
+        values = {_value(word.lower()) for word in words}
+        codes, distinct = pd.factorize(column)
+        return np.array([_value(word.lower()) in values for word in distinct])[codes]
+
+    return pd.DataFrame({name: absent(cells[name]) for name in cells}, cells.index)
 
 
 def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
@@ -219,7 +261,7 @@ def _inputs(
     columns: list[np.ndarray] = []
     for name in used:
         if name in categories:
-            codes, words = _distinct(table.cells[name].mask(table.absent[name]))
+            codes, words = _distinct(table, name)
             _check_many(table, name, len(words), "leave it out of the features")
             places = range(len(words))
             columns += [
@@ -227,35 +269,35 @@ def _inputs(
                 for place in places
             ]
         else:
-            values = _filled(table, name, _numbers(table, name))
-            rounded = (
-                _standardized(values)
+            values, away = (_filled(table, name, each) for each in _numbers(table, name))
+            columns.append(
+                _standardized(away)
                 if standardize
-                else _rounded(table, name, values, "give `standardize: true`")
+                else _rounded(table, name, values, away, "give `standardize: true`")
             )
-            columns.append(rounded)
     return np.column_stack(columns).astype(np.float32)
 
 
-def _labels(table: _Table, label: str) -> tuple[np.ndarray, list[str]]:
+def _labels(table: _Table, label: str, task: Task) -> tuple[np.ndarray, list[str]]:
     """Class of each sample, int64 [N], and the words of the classes."""
-    labels, classes = _distinct(table.cells[label])
+    labels, classes = _distinct(table, label)
     if len(classes) == 1:
         raise DataError(f"{table.path}: column {label!r} has one class only, {shown(classes[0])}")
-    _check_many(table, label, len(classes), "is `task: number` meant?")
+    if task is None:
+        _check_many(table, label, len(classes), "give `task: number` or `task: classes`")
     return labels, classes
 
 
 def _targets(table: _Table, label: str) -> np.ndarray:
     """Numbers to predict, float32 [N]."""
     return _rounded(
-        table, label, _numbers(table, label), "subtract a constant from them in the file"
+        table, label, *_numbers(table, label), "subtract a constant from them in the file"
     )
 
 
 def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str) -> list[int]:
     """True cluster of each owner."""
-    codes, words = _distinct(table.cells[cluster])
+    codes, words = _distinct(table, cluster)
     pairs = np.unique(np.stack([owners, codes]), axis=1)
     twice = np.flatnonzero(np.diff(pairs[0]) == 0)
     if twice.size:
@@ -265,27 +307,39 @@ def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str)
     return pairs[1].tolist()
 
 
-def _distinct(cells: "pd.Series", ordered: bool = True) -> tuple[np.ndarray, list[str]]:
-    """Place of each cell among the distinct words, int64 [N], -1 if missing (NaN); and these words.
+def _distinct(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarray, list[str]]:
+    """Place of each cell of a column among the distinct words, int64 [N], -1 if missing; and these words.
 
-    If all are numbers, those of one value are one. Words are sorted, or else in order of appearance.
+    Numbers of one value are one. Numbers and words are sorted, or else in order of appearance. Raises DataError for
+    words that a reader cannot tell from each other.
     """
     import pandas as pd
 
-    codes, words = pd.factorize(cells)
-    keys: list = list(map(_value, words))
-    if any(isinstance(key, str) for key in keys):
-        keys = list(words)
-    written: dict = {}
+    codes, words = pd.factorize(table.cells[name].mask(table.absent[name]))
+    keys, written, looks = list(map(_value, words)), dict[Any, str](), dict[str, str]()
     for key, word in zip(keys, words, strict=True):
-        written.setdefault(key, word)
-    order = {key: place for place, key in enumerate(sorted(written) if ordered else written)}
+        if (
+            written.setdefault(key, word) == word
+            and (other := looks.setdefault(_look(word), word)) != word
+        ):
+            raise DataError(
+                f"{table.path}: {name}: {ascii(other)} and {ascii(word)} look alike: write one of them"
+            )
+    known = sorted(written, key=lambda key: (isinstance(key, str), key)) if ordered else written
+    order = {key: place for place, key in enumerate(known)}
     return np.array([*(order[key] for key in keys), -1])[codes], [written[key] for key in order]
 
 
 def _value(word: str) -> Decimal | str:
-    """What a cell says: a number has one value, however it is written."""
-    return Decimal(word) if _NUMBER.fullmatch(word) else word
+    """What a name says: a number has one value, however it is written."""
+    return Decimal(word) if _NUMBER_AS_NAME.fullmatch(word) else word
+
+
+def _look(word: str) -> str:
+    """What a reader sees of a word: composed letters, no signs without width, blanks as one."""
+    composed = unicodedata.normalize("NFC", word)
+    seen = "".join(sign for sign in composed if unicodedata.category(sign) != "Cf")
+    return " ".join(seen.split())
 
 
 def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
@@ -295,8 +349,11 @@ def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
         raise DataError(f"{table.path}: {name}: {words:,} classes in {samples:,} samples; {hint}")
 
 
-def _numbers(table: _Table, name: str) -> np.ndarray:
-    """float64 [N], NaN where a cell is missing."""
+def _numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, and what each is away from the first one, both float64 [N]; NaN where a cell is missing.
+
+    Numbers that are one in float64 are still apart in the second, such as nanoseconds since 1970.
+    """
     cells, absent = table.cells[name].to_numpy(), table.absent[name].to_numpy(bool)
     right = np.array([bool(_NUMBER.fullmatch(cell)) for cell in cells])
     for row in np.flatnonzero(~right & ~absent)[:1]:
@@ -308,7 +365,17 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
     values = np.where(absent, "nan", cells).astype(np.float64)
     for row in np.flatnonzero(np.isinf(values))[:1]:
         raise table.fault(row, name, "is no finite number")
-    return values
+    there = np.flatnonzero(~absent)
+    first = values[there[0]] if len(there) else 0.0
+    long = {cell for cell in cells[there] if len(cell) > _DIGITS}
+    if len(set(map(Decimal, long))) <= len({*map(float, long)}):
+        return values, values - first
+    zero = Decimal(cells[there[0]])
+    away = [
+        math.nan if gone else float(Decimal(cell) - zero)
+        for cell, gone in zip(cells, absent, strict=True)
+    ]
+    return values, np.array(away)
 
 
 def _filled(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
@@ -319,22 +386,23 @@ def _filled(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
     return np.where(absent, values[~absent].mean(), values)
 
 
-def _standardized(values: np.ndarray) -> np.ndarray:
+def _standardized(away: np.ndarray) -> np.ndarray:
     """float64 [N] with mean 0 and standard deviation 1; a constant column is 0.
 
-    The first sample is taken out before, so that no column is too far from 0.
+    They are given as what they are away from one of them, so that no column is too far from 0.
     """
-    shifted = values - values[0]
-    centred = shifted - shifted.mean()
+    centred = away - away.mean()
     return centred / (centred.std() or 1.0)
 
 
-def _rounded(table: _Table, name: str, values: np.ndarray, hint: str) -> np.ndarray:
+def _rounded(
+    table: _Table, name: str, values: np.ndarray, away: np.ndarray, hint: str
+) -> np.ndarray:
     """float32 [N]. Raises DataError for cells that are too large, and if it makes many distinct cells one."""
     for row in np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)[:1]:
         raise table.fault(row, name, f"is no finite float32; {hint}")
     rounded = values.astype(np.float32)
-    left, before = len(np.unique(rounded)), len(np.unique(_standardized(values).astype(np.float32)))
+    left, before = len(np.unique(rounded)), len(np.unique(_standardized(away).astype(np.float32)))
     if left < 0.95 * before:  # a coincidence is none
         raise DataError(
             f"{table.path}: {name}: {before:,} distinct cells are {left:,} in float32; {hint}"
