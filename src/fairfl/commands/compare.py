@@ -47,6 +47,7 @@ from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
 from fairfl.terminal.names import aligned
 from fairfl.workflow import downloads
+from fairfl.workflow.session import DATA
 
 _HEAD = "# Written by `fairfl compare"
 
@@ -284,10 +285,10 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
         if weights := downloads.published_weights(workload, setting):
             wanted[f"weights/{weights}"] = weights
         for key, called in wanted.items():
-            prepared = Path(data.PREPARED, f"{key}.safetensors").is_file()
+            prepared = Path(DATA, f"{key}.safetensors").is_file()
             if prepared or (found := data.source(workload, key)) == "local":
                 continue
-            fetch = "" if found == "missing" else "; --download fetches them"
+            fetch = "" if found == "unavailable" else "; --download fetches them"
             raise FairflError(
                 f"{args.target} at scale {workload.scale.scale}: the files of {called} (for {setting}) are neither in "
                 f"{workload.config.data_folder}/{called} nor in a mirror{fetch}; --scale quick runs without them"

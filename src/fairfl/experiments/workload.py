@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +193,12 @@ class Workload(Selection):
         ]
         return self._running(setting, rows[0]) if rows else None
 
+    @cached_property
+    def _runs(self) -> dict[str, list[Run]]:
+        return {name: list(runs) for name, runs in groupby(self.runs, attrgetter("setting"))}
+
     def runs_of(self, setting: str) -> list[Run]:
-        return [run for run in self.runs if run.setting == setting]
+        return self._runs.get(setting, [])
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
         """All parameters of the algorithm: row values over the setting's over the paper's defaults over the file's."""

@@ -1,9 +1,8 @@
 """What runs will cost, what they will tell, and which of them a budget is best spent on.
 
     targets     which reported numbers and claims a run would check
-    data        shape, classes and samples of a data set, prepared here or not
-    operations  what a job computes: floating-point operations, local steps, evaluations
-    costs       hours of a job: as measured, or from its operations and the speed of this machine
+    data        where the files of a data set would come from
+    estimate    seconds of jobs, from those that have run
     budget      the runs with the most checked numbers per hour
     plan        `fairfl plan`: all that in words and as CSV
 

@@ -3,42 +3,40 @@
 Runs are taken one after the other, always the one that tells most per hour of what it needs and nobody has computed
 yet: itself, local optima and surrogates that its losses are held against, a run that must come first, the baseline that
 its clients are compared with. First one seed of each variant, its first one. Then, of those whose verdicts hang on
-noise, a second seed of each, and so on. What has finished or is recorded costs nothing and tells nothing new.
+noise, a second seed of each, and so on. What has finished or is stored costs nothing and tells nothing new.
 """
 
 import argparse
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
 
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.measurements import INCONCLUSIVE, totals
+from fairfl.judgement.measurements import INCONCLUSIVE
 from fairfl.judgement.recorded import COMPARISON, recorded_numbers
 from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.planning import data, targets
-from fairfl.planning.costs import LONG, Costs
-from fairfl.planning.targets import Numbers
+from fairfl.planning.estimate import RULES as LONG
+from fairfl.planning.estimate import Estimate, estimate
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
-from fairfl.runtime.machine import memory_mib
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
+from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.recorded import RULES, rerun_of
 
-Obstacle = Literal["download", "unavailable", "unknown", "memory"]
-_WHY: dict[Obstacle, str] = {
+_OBSTACLES = {
     "download": "whose data must be downloaded first ({data}; budget_downloads: true takes them)",
     "unavailable": "whose data are neither here nor to be downloaded ({data})",
     "unknown": "whose hours are unknown ({data})",
-    "memory": "that need more memory than this machine has ({data})",
 }
 
 
@@ -82,11 +80,10 @@ def greedy(
     picks: list[Pick] = []
     offers: dict[str, Pick] = {}
     while True:
-        for name, candidate in waiting.items():
-            if name not in offers:
-                jobs = sorted(candidate.jobs - done)
-                cost = math.fsum(hours[job] for job in jobs)
-                offers[name] = Pick(name, tuple(jobs), cost, sum(tells.get(job, 0) for job in jobs))
+        for name in waiting.keys() - offers.keys():
+            jobs = sorted(waiting[name].jobs - done)
+            cost = math.fsum(hours[job] for job in jobs)
+            offers[name] = Pick(name, tuple(jobs), cost, sum(tells.get(job, 0) for job in jobs))
         fitting = [offer for offer in offers.values() if offer.new_verdicts and offer.hours <= left]
         if not fitting:
             return picks
@@ -95,182 +92,147 @@ def greedy(
         done.update(best.jobs)
         left = budget - math.fsum(pick.hours for pick in picks)
         waiting = {name: one for name, one in waiting.items() if name not in done}
-        stand = [offer for offer in offers.values() if done.isdisjoint((offer.name, *offer.jobs))]
-        offers = {offer.name: offer for offer in stand}
+        offers = {name: one for name, one in offers.items() if done.isdisjoint((name, *one.jobs))}
 
 
-@dataclass
 class Planner:
     """What is done, what is missing, and what each missing run needs, of one graph."""
 
-    graph: Graph
-    root: Path
-    counted: Numbers | None = None
-    _missing: dict[str, frozenset[str]] = field(default_factory=dict)
-    _sources: dict[str, data.Source] = field(default_factory=dict)
-    _left_out: dict[tuple[str, Variant], Obstacle] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.workload = self.graph.workload
-        self.rerun = rerun_of(self.graph)
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        return self.counted or targets.numbers(self.workload, self.root)
+    def __init__(self, graph: Graph, root: Path) -> None:
+        self.graph, self.root, self.workload = graph, root, graph.workload
+        self.rerun = rerun_of(graph)
+        self.results = Path("results", self.workload.scale.scale)
+        self.on_gpu = gpus_per_job(self.workload.config) > 0  # what a budget is of
+        self._missing: dict[str, list[Job]] = {}
+        self._estimates: dict[tuple[str, ...], Estimate | None] = {}
+        self._source = cache(lambda key: data.source(self.workload, key))
+        self._left_out: dict[tuple[str, Variant], str] = {}
 
     @cached_property
-    def costs(self) -> Costs:
-        return Costs(self.rerun, self.rerun.needed(self.graph.everything()))
+    def numbers(self) -> targets.Numbers:
+        return targets.numbers(self.workload, self.root)
 
     @property
-    def results(self) -> Path:
-        return Path("results", self.workload.scale.scale)
+    def unit(self) -> str:
+        return "GPU-hours" if self.on_gpu else "core-hours"
 
-    def job(self, run: Run) -> Job:
-        return self.graph.job(f"train/{run.id}")
-
-    def done(self, name: str) -> bool:
-        """True if a job has finished here or is in the record that this configuration uses."""
+    def is_done(self, name: str) -> bool:
+        """True if a job has finished here or is among the stored results that this configuration uses."""
         return not self.rerun.verdict(name).reason or name in self.rerun.restorations
 
-    # -- what a run needs -------------------------------------------------------------------------
-    def needed(self, run: Run) -> list[Job]:
-        """All jobs that must run before the run's numbers can be checked, itself among them; none if it is done."""
-        if self.done(self.job(run).name):
-            return []
-        targets_of_run = [f"train/{run.id}", *self.references(run)]
-        baseline = self.workload.baseline(run.setting)
-        if baseline is not None:
-            targets_of_run.append(f"train/{Run(run.setting, baseline, run.seed).id}")
-        return [
-            job
-            for job in self.graph.below(targets_of_run, self.rerun.is_leaf)
-            if not self.done(job.name)
-        ]
+    def is_stored(self, name: str) -> bool:
+        """True if a finished job came from the stored results, or will."""
+        left = self.rerun.record(name) or {}
+        return name in self.rerun.restorations or bool(left.get("recorded"))
 
-    def references(self, run: Run) -> list[str]:
+    def estimate(self, name: str) -> Estimate | None:
+        """What a long job takes if it runs: the same for all seeds, clients and clusters."""
+        kind = tuple(name.split("/")[: 4 if name.startswith("train/") else 2])
+        if kind not in self._estimates:
+            self._estimates[kind] = estimate(name, self.graph.job(name).parsed, self.results)
+        return self._estimates[kind]
+
+    def hours(self, name: str) -> float:
+        """Hours of a core, or of a GPU where jobs run on one; 0 where nobody knows."""
+        found = self.estimate(name)
+        seconds = 0.0 if found is None else found.gpu_seconds if self.on_gpu else found.core_seconds
+        return seconds / 3600
+
+    # -- what a run needs -------------------------------------------------------------------------
+    def missing(self, run: Run) -> list[Job]:
+        """All jobs that must run before the run's numbers can be checked, itself among them; none if it is done."""
+        if run.id not in self._missing:
+            name, baseline = f"train/{run.id}", self.workload.baseline(run.setting)
+            wanted = [] if self.is_done(name) else [name, *self._references(run)]
+            if wanted and baseline is not None:
+                wanted.append(f"train/{Run(run.setting, baseline, run.seed).id}")
+            below = self.graph.below(wanted, self.rerun.is_leaf)
+            self._missing[run.id] = [job for job in below if not self.is_done(job.name)]
+        return self._missing[run.id]
+
+    def _references(self, run: Run) -> list[str]:
         """Local optima and surrogates that the losses of a run are held against."""
-        read = self.graph.job(f"collect/{run.setting}").inputs
         kinds = tuple(
             f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate")
         )
-        return [name for name in read if name.startswith(kinds)]
+        return [
+            name
+            for name in self.graph.job(f"collect/{run.setting}").inputs
+            if name.startswith(kinds)
+        ]
 
-    def missing(self, run: Run) -> frozenset[str]:
-        """The long ones of these."""
-        if run.id not in self._missing:
-            self._missing[run.id] = frozenset(
-                job.name for job in self.needed(run) if job.rule in LONG
-            )
-        return self._missing[run.id]
+    def long_jobs(self, run: Run) -> frozenset[str]:
+        """Names of those of the missing jobs that take long."""
+        return frozenset(job.name for job in self.missing(run) if job.rule in LONG)
 
     def source(self, run: Run) -> data.Source:
         """Where the raw files come from that a run needs and that are not prepared yet."""
-        keys = [job.name.removeprefix("fetch/") for job in self.needed(run) if job.rule == "fetch"]
-        for key in keys:
-            if key not in self._sources:
-                self._sources[key] = data.source(self.workload, key)
-        return data.farthest(self._sources[key] for key in keys)
+        keys = [job.name.removeprefix("fetch/") for job in self.missing(run) if job.rule == "fetch"]
+        return data.farthest(map(self._source, keys))
 
-    def reason_not_runnable(self, run: Run) -> Obstacle | None:
-        """Why a run cannot be computed here as it is; None if it can."""
+    def obstacle(self, run: Run) -> str | None:
+        """Why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""
         source = self.source(run)
-        if source == "unavailable" or (
-            source == "download" and not self.workload.config.budget_downloads
-        ):
+        downloads = self.workload.config.budget_downloads
+        if source == "unavailable" or (source == "download" and not downloads):
             return source
-        jobs = [self.graph.job(name) for name in self.missing(run)]
-        if any(self.costs.hours(job) is None for job in jobs):
-            return "unknown"
-        on_cpu = self.costs.on == "core_hours"
-        return (
-            "memory"
-            if on_cpu and any(self.costs.of(job).memory_mib > memory_mib() for job in jobs)
-            else None
-        )
+        known = all(self.estimate(name) is not None for name in self.long_jobs(run))
+        return None if known else "unknown"
 
     def left_out(self) -> str:
         """What `select` did not take because it cannot run here, in words; '' if there is nothing."""
         parts = []
-        for kind, why in _WHY.items():
-            places = [place for place, found in self._left_out.items() if found == kind]
-            names = dict.fromkeys(
-                self.workload.settings[setting].data.name for setting, _ in places
-            )
-            if places:
-                parts.append(f"{len(places)} {why.format(data=', '.join(names))}")
+        for kind, why in _OBSTACLES.items():
+            settings = [setting for (setting, _), found in self._left_out.items() if found == kind]
+            names = dict.fromkeys(self.workload.settings[name].data.name for name in settings)
+            if settings:
+                parts.append(f"{len(settings)} {why.format(data=', '.join(names))}")
         return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
 
     # -- what is worth it -------------------------------------------------------------------------
-    def first(self) -> list[Candidate]:
-        """One seed of each variant: those without any that is done."""
-        return self._candidates(0, lambda run: self.numbers.of_runs[run.setting, run.variant])
-
-    def further(self, number: int) -> list[Candidate]:
-        """The variants that have so many seeds, each with its next one; they tell what hangs on noise."""
-        hanging = self.hanging
-        return self._candidates(
-            number, lambda run: hanging.get((run.setting, run.variant.untuned), 0)
-        )
-
-    def _candidates(self, seeds: int, tells: Callable[[Run], int]) -> list[Candidate]:
-        by_variant: dict[tuple[str, Variant], list[Run]] = {}
-        for run in self.workload.runs:
-            by_variant.setdefault((run.setting, run.variant), []).append(run)
-        found = []
-        for place, runs in by_variant.items():
-            waiting = [run for run in runs if not self.done(self.job(run).name)]
-            if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
-                continue
-            if (obstacle := self.reason_not_runnable(waiting[0])) is None:
-                found.append(
-                    Candidate(
-                        self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])
-                    )
-                )
-            elif not seeds:
-                self._left_out[place] = obstacle
-        return found
+    def _candidates(self, seeds: int, tells: Callable[[Run], int]) -> Iterable[Candidate]:
+        """Of the variants that have so many seeds the next run, if it tells anything."""
+        for setting in self.workload.variants:
+            by_variant: dict[Variant, list[Run]] = {}
+            for run in self.workload.runs_of(setting):
+                by_variant.setdefault(run.variant, []).append(run)
+            for variant, runs in by_variant.items():
+                waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
+                if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
+                    continue
+                if (obstacle := self.obstacle(waiting[0])) is None:
+                    name, jobs = f"train/{waiting[0].id}", self.long_jobs(waiting[0])
+                    yield Candidate(name, jobs, tells(waiting[0]))
+                elif not seeds:
+                    self._left_out[setting, variant] = obstacle
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:
-        """The rows of comparison.csv as the last run of the workflow has left them, else as the record has them."""
+        """The rows of comparison.csv as the last run of the workflow has left them, else the stored ones."""
         path, config = self.results / "comparison.csv", self.workload.config
         if path.is_file():
             return records(path, "comparison", ComparisonLine)
-        known = (
-            config.scale == SCALE
-            and config.recorded != "ignore"
-            and (self.root / COMPARISON).exists()
-        )
-        return recorded_numbers(self.root) if known else []
-
-    @cached_property
-    def inconclusive(self) -> int:
-        """How many of these numbers tell nothing, for want of seeds."""
-        return totals(self.compared, (), self.workload.papers).numbers.inconclusive
-
-    @cached_property
-    def hanging(self) -> dict[tuple[str, Variant], int]:
-        """Numbers by setting and variant that might have another verdict if there were more seeds."""
-        found: dict[tuple[str, Variant], int] = {}
-        for line in self.compared:
-            if may_change_with_more_seeds(line):
-                place = line.setting, line.variant
-                found[place] = found.get(place, 0) + 1
-        return found
+        stored = config.scale == SCALE and config.recorded != "ignore"
+        return recorded_numbers(self.root) if stored and (self.root / COMPARISON).exists() else []
 
     def select(self, budget: float) -> list[Pick]:
         """The picks of a budget, stage by stage."""
+        hanging = Counter(
+            (line.setting, line.variant)
+            for line in self.compared
+            if may_change_with_more_seeds(line)
+        )
         picks: list[Pick] = []
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
-            candidates = self.first() if seeds == 0 else self.further(seeds)
-            hours = {
-                job: self.costs.hours(self.graph.job(job)) or 0.0
-                for c in candidates
-                for job in c.jobs
-            }
+
+            def tells(run: Run, first: bool = not seeds) -> int:
+                if first:
+                    return self.numbers.of_runs[run.setting, run.variant]
+                return hanging[run.setting, run.variant.untuned]
+
+            candidates = list(self._candidates(seeds, tells))
+            hours = {job: self.hours(job) for one in candidates for job in one.jobs}
             # Baselines and runs that come first may be worth something themselves.
             left = budget - math.fsum(pick.hours for pick in picks)
             picks += greedy(candidates, hours, left, [job for pick in picks for job in pick.jobs])
@@ -279,29 +241,21 @@ class Planner:
     def available(self, picks: Iterable[Pick]) -> frozenset[str]:
         """Names of the jobs that there may be, of those that take long or need data: what is done, and the picks."""
         chosen = {job for pick in picks for job in pick.jobs}
-        every = {
-            job.name: job for job in self.rerun.needed(self.graph.everything()) if job.rule in RULES
-        }
-        done = {name for name in every if self.done(name)}
-        below = {
-            job.name
-            for job in self.graph.below(sorted(chosen), self.rerun.is_leaf)
-            if job.rule in RULES
-        }
+        below = {job.name for job in self.graph.below(sorted(chosen), self.rerun.is_leaf)}
+        every = self.rerun.needed(self.graph.everything())
         here = {
-            name for name, job in every.items() if job.rule == "partition" and self._at_hand(job)
+            job.name
+            for job in every
+            if self.is_done(job.name) or (job.rule == "partition" and self._is_at_hand(job))
         }
-        return frozenset(done | chosen | below | here)
+        return frozenset(name for name in chosen | below | here if name.partition("/")[0] in RULES)
 
-    def _at_hand(self, partition: Job) -> bool:
-        jobs = (
-            job
-            for job in self.graph.below([partition.name], self.rerun.is_leaf)
-            if not self.done(job.name)
-        )
+    def _is_at_hand(self, partition: Job) -> bool:
+        jobs = self.graph.below([partition.name], self.rerun.is_leaf)
         return all(
-            job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "local"
+            job.rule != "fetch" or self._source(job.name.removeprefix("fetch/")) == "local"
             for job in jobs
+            if not self.is_done(job.name)
         )
 
 
@@ -313,9 +267,7 @@ def may_change_with_more_seeds(line: ComparisonLine) -> bool:
     """
     if line.verdict not in ("close", "differs", INCONCLUSIVE) or line.difference is None:
         return False
-    if line.verdict == INCONCLUSIVE:
-        return True
-    if line.seed_std is None:
+    if line.verdict == INCONCLUSIVE or line.seed_std is None:
         return True
     return abs(line.difference) <= (line.tolerance or 0.0) + line.seed_std
 
@@ -324,9 +276,9 @@ def describe_picks(planner: Planner, picks: list[Pick], budget: float) -> str:
     """What a budget buys."""
     hours, told = math.fsum(pick.hours for pick in picks), sum(pick.new_verdicts for pick in picks)
     trainings = sum(job.startswith("train/") for pick in picks for job in pick.jobs)
-    unit = "GPU-hours" if planner.costs.on == "gpu_hours" else "core-hours"
     buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which check {told} numbers"
-    return "; ".join(filter(None, (f"budget of {budget:g} {unit}: {buys}", planner.left_out())))
+    said = f"budget of {budget:g} {planner.unit}: {buys}"
+    return "; ".join(filter(None, (said, planner.left_out())))
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -344,4 +296,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, teardown=False)  # torch takes long to take down, and says much
+    cli.run(main, teardown=False)

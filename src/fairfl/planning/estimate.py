@@ -23,6 +23,7 @@ from typing import Any, Literal
 from fairfl.experiments.workload import Workload
 from fairfl.planning.reference import reference
 from fairfl.recorded.record import FOLDER
+from fairfl.runtime.fingerprint import canonical
 
 RULES = ("train", "local_optimum", "surrogate", "timing")  # the others take seconds
 Device = Literal["cpu", "cuda"]
@@ -62,11 +63,11 @@ def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | No
     nearest, alike = _nearest(rule, setting, algorithm, results)
     basis: Literal["measured", "scaled"] = "measured" if nearest else "scaled"
     share = 1.0 if nearest else _share(algorithm)
-    nearest = nearest or alike or _of_model(rule, model)
-    rate = None if nearest else _unmeasured(model)
+    nearest = nearest or alike or _of_model(rule, canonical(model))
+    rate = None if nearest else _unmeasured(model) if model else 0.0
     if not nearest and rate is None:
         return None
-    cpu, gpu = (rate or _rate(nearest, device) for device in ("cpu", "cuda"))
+    cpu, gpu = (_rate(nearest, device) if nearest else rate or 0.0 for device in ("cpu", "cuda"))
     passed, memory = share * work(rule, spec), max((job.memory_mib for job in nearest), default=0.0)
     return Estimate(passed * cpu, passed * gpu / cores_of_gpu(model), memory, basis)
 
@@ -96,7 +97,7 @@ def work(rule: str, spec: Mapping[str, Any]) -> float:
 def cores_of_gpu(model: Mapping[str, Any]) -> float:
     """How many cores a GPU stands for."""
     cores = reference()["gpu"]["cores"]
-    return cores.get(model["name"], cores["others"])
+    return cores.get(model.get("name"), cores["others"])
 
 
 def _samples(spec: Mapping[str, Any]) -> float:
@@ -115,7 +116,12 @@ def identity(name: str) -> tuple[str, str, str]:
 
 
 def _model(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    return spec["model"] if "model" in spec else spec["variants"][0]["model"]
+    """Of a timing, which has none where it counts metrics alone, that of the first variant."""
+    return (
+        spec["model"]
+        if "model" in spec
+        else next((variant["model"] for variant in spec["variants"]), {})
+    )
 
 
 def _rate(jobs: Iterable[TimedJob], device: str) -> float:
@@ -172,13 +178,15 @@ def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: 
     return TimedJob(rule, setting, algorithm, model, device, rate, memory)
 
 
-def _of_model(rule: str, model: Mapping[str, Any]) -> list[TimedJob]:
-    """Stored jobs of the same model; if there are none and reference.json has no rate of it, of its name."""
+@cache
+def _of_model(rule: str, text: str) -> list[TimedJob]:
+    """Stored jobs of the same model, given as JSON; if there are none and reference.json has no rate, of its name."""
+    model = json.loads(text)
     jobs = [job for job in _all_stored() if job.rule == rule]
     same = [job for job in jobs if job.model == model]
     if same or _unmeasured(model):
         return same
-    return [job for job in jobs if job.model["name"] == model["name"]]
+    return [job for job in jobs if job.model["name"] == model.get("name")]
 
 
 def _unmeasured(model: Mapping[str, Any]) -> float | None:

@@ -8,18 +8,19 @@ import argparse
 import math
 import os
 import shlex
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
+from fairfl.judgement.measurements import totals
 from fairfl.judgement.rows import csv_text
 from fairfl.planning import own_data, targets
 from fairfl.planning.budget import Pick, Planner, describe_picks
-from fairfl.planning.costs import Cost
-from fairfl.planning.reference import reference
+from fairfl.planning.estimate import Estimate
+from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import from_text
 from fairfl.terminal.names import aligned
@@ -30,9 +31,7 @@ from fairfl.workflow.plan import by_kind, lines, would_run
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
 LONG = 24  # core-hours from which on it proposes a budget
-# Seconds before the first job and after the last, and of a core for each job beside what it computes, roughly: 2,631
-# jobs at quick take 8 minutes on two cores, about five of which are trainings.
-STARTING, JOB = 8.0, 0.15
+BASES = ("unknown", "scaled", "measured")
 SETTINGS = 5  # that tell most: the summary has a line for each
 
 
@@ -43,9 +42,8 @@ class SettingLine:
     setting: str
     paper: str
     data: str
-    data_location: (
-        str  # local, download or unavailable: where the raw data are that still have to be prepared
-    )
+    # local, download or unavailable: where the raw data are that still have to be prepared
+    data_location: str
     runs: int
     finished: int
     recorded: int
@@ -54,11 +52,10 @@ class SettingLine:
     gpu_hours: str
     core_hours_one_seed: str
     gpu_hours_one_seed: str
-    estimate_basis: str  # how most of the hours are known: measured, estimated
+    estimate_basis: str  # measured, scaled; unknown if it is for any job
     memory_mib: int  # of one job
-    disk_mib: str
     numbers: int  # reported ones that its runs check
-    numbers_done: int  # those of variants that have finished or are recorded
+    numbers_done: int  # those of variants that have finished or are stored
     numbers_without_runs: int
     claims: int  # that speak of the setting
     budget_runs: int  # what `budget` selects
@@ -77,32 +74,33 @@ def setting_lines(planner: Planner, picks: list[Pick]) -> list[SettingLine]:
 def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> SettingLine:
     workload, numbers = planner.workload, planner.numbers
     runs = workload.runs_of(setting)
-    done = [run for run in runs if planner.done(f"train/{run.id}")]
-    ran = {run.variant for run in done}
-    recorded = [run for run in done if _from_record(planner, f"train/{run.id}")]
-    missing = {job for run in runs for job in planner.missing(run)}
+    waiting = [run for run in runs if not planner.is_done(f"train/{run.id}")]
+    done = [run for run in runs if run not in waiting]
+    stored = [run for run in done if planner.is_stored(f"train/{run.id}")]
+    missing = {job for run in waiting for job in planner.long_jobs(run)}
+    timing, ran = f"timing/{setting}", {run.variant for run in done}
     timed = setting in workload.seconds and workload.has("timing", setting)
-    if timed and not planner.done(f"timing/{setting}"):
-        missing.add(f"timing/{setting}")
+    if timed and not planner.is_done(timing):
+        missing.add(timing)
     first = workload.settings[setting].seeds[0]
-    one_seed = {job for run in runs if run.seed == first for job in planner.missing(run)}
-    costs = {job: planner.costs.of(planner.graph.job(job)) for job in sorted(missing)}
+    one_seed = {job for run in waiting if run.seed == first for job in planner.long_jobs(run)}
+    costs = [planner.estimate(job) for job in sorted(missing)]
     own = [pick for pick in picks if pick.name.split("/")[1] == setting]
-    waiting = [run for run in runs if run not in done]
     return SettingLine(
         setting=setting,
         paper=workload.paper_of[setting],
         data=workload.settings[setting].data.label,
         data_location=planner.source(waiting[0]) if waiting else "local",
         runs=len(runs),
-        finished=len(done) - len(recorded),
-        recorded=len(recorded),
+        finished=len(done) - len(stored),
+        recorded=len(stored),
         missing=len(waiting),
-        **_hours(costs.values()),
-        **_hours([costs[job] for job in one_seed], "_one_seed"),
-        estimate_basis=_mostly(list(costs.values())),
-        memory_mib=round(max((cost.memory_mib for cost in costs.values()), default=0)),
-        disk_mib=f"{sum(cost.disk_mib for cost in costs.values()):.3g}",
+        **_hours(costs),
+        **_hours([planner.estimate(job) for job in one_seed], "_one_seed"),
+        estimate_basis=min(
+            (cost.basis if cost else "unknown" for cost in costs), key=BASES.index, default=""
+        ),
+        memory_mib=round(max((cost.memory_mib for cost in costs if cost), default=0)),
         numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
         numbers_done=sum(numbers.of_runs[setting, variant] for variant in ran),
         numbers_without_runs=sum(
@@ -115,50 +113,37 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
     )
 
 
-def _from_record(planner: Planner, name: str) -> bool:
-    return name in planner.rerun.restorations or bool(
-        (planner.rerun.record(name) or {}).get("recorded")
-    )
-
-
-def _hours(costs: Collection[Cost], which: str = "") -> dict[str, Any]:
-    """Columns of the sum of some costs."""
-    sums = {
-        on: math.fsum(getattr(cost, on) for cost in costs) for on in ("core_hours", "gpu_hours")
-    }
-    return {f"{on}{which}": f"{hours:.3g}" for on, hours in sums.items()}
-
-
-def _mostly(costs: list[Cost]) -> str:
-    """How the largest part of the hours is known; unknown if any is."""
-    by_kind = dict.fromkeys(("unknown", "measured", "estimated"), 0.0)
-    for cost in costs:
-        by_kind[cost.known] += (
-            cost.core_hours + cost.gpu_hours if cost.known != "unknown" else math.inf
-        )
-    return max(by_kind, key=by_kind.__getitem__) if costs else ""
+def _hours(costs: Collection[Estimate | None], which: str = "") -> dict[str, Any]:
+    """Columns of the sum of some estimates."""
+    core = math.fsum(cost.core_seconds for cost in costs if cost) / 3600
+    gpu = math.fsum(cost.gpu_seconds for cost in costs if cost) / 3600
+    return {f"core_hours{which}": f"{core:.3g}", f"gpu_hours{which}": f"{gpu:.3g}"}
 
 
 # -- in words ---------------------------------------------------------------------------------------
 def summary(
-    planner: Planner, rows: list[SettingLine], picks: list[Pick], budget: float | None, jobs: int
+    planner: Planner,
+    rows: list[SettingLine],
+    picks: list[Pick],
+    budget: float | None,
+    jobs: Mapping[str, int],
 ) -> list[str]:
-    """What is done, how long the other `jobs` take, what they tell: a sentence each; the settings that tell most."""
+    """What is done, how long the other `jobs` of each rule take, what they tell: a sentence each; the settings that
+    tell most."""
 
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
     told, claims = planner.numbers, targets.checkable_claims(planner.workload)
     done = total("numbers_done") + sum(
-        many for (_, job), many in told.of_jobs.items() if not job or planner.done(job)
+        many for (_, job), many in told.of_jobs.items() if not job or planner.is_done(job)
     )
-    never, unsure = told.unselected.total(), planner.inconclusive
+    never = told.unselected.total()
+    unsure = totals(planner.compared, (), planner.workload.papers).numbers.inconclusive
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
-        *_takes(
-            rows, jobs, *map(total, ("core_hours", "gpu_hours", "core_hours_one_seed", "disk_mib"))
-        ),
+        *_takes(planner.workload.scale.scale, rows, jobs, total),
         f"tells: of {told.published:,} published numbers {done:,.0f} are checked by what is done, "
         + (f"{unsure:,} of them inconclusive without more seeds, " if unsure else "")
         + f"{told.published - never - done:,.0f} wait for missing runs"
@@ -183,25 +168,25 @@ def summary(
 
 
 def _takes(
-    rows: list[SettingLine], jobs: int, core: float, gpu: float, one_seed: float, disk: float
+    scale: str, rows: list[SettingLine], jobs: Mapping[str, int], total: Callable[[str], float]
 ) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
-    missing = [row for row in rows if row.estimate_basis]
+    missing, cores = [row for row in rows if row.estimate_basis], _cores()
+    if said := expected(scale, cores, jobs):
+        return [f"takes: {said.removeprefix('; ')} on all {cores} cores here"]
     if not missing:
         return []
-    cores, device = _cores(), reference()["gpu"]
-    known = {row.estimate_basis for row in missing}
+    core, gpu, one_seed = map(total, ("core_hours", "gpu_hours", "core_hours_one_seed"))
     how = {
-        "measured": "measured",
-        "estimated": "estimated from samples, rounds and the operations of the models",
+        "measured": "measured by runs of the same setting and algorithm",
+        "scaled": "scaled from other runs by samples and rounds",
     }
-    beside = (STARTING + JOB * jobs / cores) / 3600
+    known = {row.estimate_basis for row in missing}
     text = [
         f"takes: about {in_time(core)} on a core, {in_time(core / cores)} on all {cores} here, or {in_time(gpu)} on an "
-        f"{device['processor']} ({device['basis']}); starts, tables and figures "
-        f"of the {jobs:,} jobs add about {in_time(beside)}",
-        f"   one seed of each: {in_time(one_seed)} on a core; {disk:,.0f} MiB of disk, up to "
-        f"{max(row.memory_mib for row in missing):,} MiB of memory a job",
+        f"{reference()['gpu']['processor']}; jobs without trainings take seconds each",
+        f"   one seed of each: {in_time(one_seed)} on a core; up to {max(row.memory_mib for row in missing):,} MiB of "
+        "memory a job",
         f"   hours are {', or '.join(words for key, words in how.items() if key in known) or 'unknown'}",
     ]
     if unknown := [row.setting for row in missing if row.estimate_basis == "unknown"]:
@@ -224,7 +209,6 @@ def in_time(hours: float) -> str:
 
 def _worth(planner: Planner, picks: list[Pick]) -> str:
     """What the first hours tell, spent on the runs that tell most."""
-    unit = "GPU-hours" if planner.costs.on == "gpu_hours" else "core-hours"
     hours, told = 0.0, 0
     steps, parts = list(STEPS), []
     for pick in picks:
@@ -232,8 +216,8 @@ def _worth(planner: Planner, picks: list[Pick]) -> str:
             parts.append(f"{told:,} after {steps.pop(0)}")
         hours, told = hours + pick.hours, told + pick.new_verdicts
     parts.append(f"{told:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
-    worth = f"numbers checked by {unit}, the most informative runs first, of what can run here: {', '.join(parts)}"
-    return "\n   ".join(filter(None, (worth, planner.left_out())))
+    worth = f"numbers checked by {planner.unit}, the most informative runs first, of what can run here: "
+    return "\n   ".join(filter(None, (worth + ", ".join(parts), planner.left_out())))
 
 
 def _table(rows: list[SettingLine]) -> list[str]:
@@ -283,7 +267,7 @@ def main(argv: list[str] | None = None) -> None:
     if not reasons:
         print(f"nothing to do at scale {scale}: every result is as today's code makes it; {page}")
         return
-    jobs = sum(counts.total() for counts in reasons.values())
+    jobs = {rule: counts.total() for rule, counts in reasons.items()}
     print(
         "\n".join(
             [*would_run(reasons, scale), "", *summary(planner, rows, picks, budget, jobs), ""]
@@ -302,5 +286,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    # Costs may have loaded torch, which takes long to take down, and says much.
     cli.run(main, teardown=False)

@@ -1,4 +1,4 @@
-"""What was measured or published elsewhere, in reference.json: data sets, processors, how efficient models are."""
+"""What was measured or published elsewhere, in reference.json: samples of data sets, GPUs, seconds of quick jobs."""
 
 import json
 from collections.abc import Mapping

@@ -15,15 +15,9 @@ SPEC = {
 }  # fmt: skip
 
 
-def clear():
-    for cached in (module._nearest, module._stored, module._all_stored, module._share):
-        cached.cache_clear()
-
-
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """A function: store jobs of a setting, name -> (seconds, what is different in spec and result)."""
-    clear()
     monkeypatch.chdir(tmp_path)
 
     def of(setting, **jobs):
@@ -35,8 +29,7 @@ def store(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"jobs": entries}))
 
-    yield of
-    clear()
+    return of
 
 
 def of(name, tmp_path, **spec):
@@ -90,7 +83,7 @@ def test_what_finished_here_counts_where_nothing_is_stored_and_damage_is_passed_
     assert of("a/fedavg", tmp_path).core_seconds == pytest.approx(60.0)
     assert of("a/mine", tmp_path).core_seconds == pytest.approx(90.0)
     path.write_text("{")
-    clear()
+    module._nearest.cache_clear()
     assert of("a/mine", tmp_path).basis == "scaled"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.workload import load_workload
-from fairfl.planning import data, own_data
+from fairfl.planning import own_data
 from fairfl.runtime.errors import FairflError
 from tests.unit.edited_papers import ROOT, template, written
 
@@ -36,8 +36,6 @@ def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None
     assert own_data.dealt(planned(clients=3, clients_per_round=3))["template_digits"][1:] == [
         "3 of 4 owners take part, the first"
     ]
-    facts = data.facts(workload, "template_digits")
-    assert (facts.samples, facts.shape, facts.classes) == (80, [2], 2)
 
 
 def test_surrogates_need_the_true_clusters(planned) -> None:

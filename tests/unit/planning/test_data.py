@@ -1,0 +1,19 @@
+"""Where raw files would come from."""
+
+from pathlib import Path
+
+from fairfl.experiments.workload import load_workload
+from fairfl.planning.data import source
+
+
+def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, load, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    workload = load(device="cpu", mirrors=[], papers=["fedeba"])
+    offline = load_workload(root, workload.config.model_dump() | {"offline": True})
+    key = workload.prepared("fedeba_cifar10_cnn", 0)
+    offline.prepared("fedeba_cifar10_cnn", 0)
+    assert (source(workload, key), source(offline, key)) == ("download", "unavailable")
+    Path("data/cifar10").mkdir(parents=True)
+    Path("data/cifar10/cifar10_jpeg.tar.xz").touch()  # another form of it
+    assert source(offline, key) == "local"
+    assert source(offline, "weights/resnet18") == "unavailable"
