@@ -10,7 +10,7 @@ import pytest
 from snakemake import cli
 from snakemake.common.configfile import load_configfile
 
-from fairfl.commands import compare, new
+from fairfl.commands import compare, main, new, show
 from fairfl.commands.main import COMMANDS, TARGETS
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.workload import load_workload
@@ -63,9 +63,12 @@ def read_fairfl(words: list[str]) -> None:
     if command == "--help":
         return
     assert command in COMMANDS
-    if command == "new":
+    if command in ("new", "show"):
         if rest:
-            new.make_parser().parse_args(rest)
+            {"new": new, "show": show}[command].make_parser().parse_args(rest)
+    elif command in ("verify", "clear"):
+        _, others = config_of(rest)
+        main.make_parser(command).parse_args(others)
     elif command == "compare":
         if rest:
             config, others = config_of(rest)

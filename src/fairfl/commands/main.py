@@ -89,15 +89,8 @@ def look_after(root: Path, command: str, words: list[str]) -> None:
 
     from fairfl.workflow import verify
 
-    parser = argparse.ArgumentParser(prog=f"fairfl {command}", description=verify.__doc__)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", type=Path, default=[])
-    parser.add_argument("--config", "-C", nargs="+", metavar="KEY=VALUE", help="such as scale=full")
-    parser.add_argument("--cores", "-c", help=argparse.SUPPRESS)
-    if command == "clear":
-        parser.add_argument("--yes", action="store_true", help="delete without a question")
-        parser.add_argument("--dry-run", "-n", action="store_true", help="delete nothing")
     given, others = config_of(words)
-    args = parser.parse_args(others)
+    args = make_parser(command).parse_args(others)
     os.chdir(root)
     files = [load(path) or {} for path in (Path("config.yaml"), *args.configfile)]
     config = functools.reduce(operator.or_, [*files, parse_config(given)])
@@ -105,6 +98,20 @@ def look_after(root: Path, command: str, words: list[str]) -> None:
         verify.verify(root, config)
     else:
         verify.clear(root, config, args.yes, args.dry_run)
+
+
+def make_parser(command: str) -> argparse.ArgumentParser:
+    """The options of `verify` or `clear`."""
+    from fairfl.workflow import verify
+
+    parser = argparse.ArgumentParser(prog=f"fairfl {command}", description=verify.__doc__)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", type=Path, default=[])
+    parser.add_argument("--config", "-C", nargs="+", metavar="KEY=VALUE", help="such as scale=full")
+    parser.add_argument("--cores", "-c", help=argparse.SUPPRESS)
+    if command == "clear":
+        parser.add_argument("--yes", action="store_true", help="delete without a question")
+        parser.add_argument("--dry-run", "-n", action="store_true", help="delete nothing")
+    return parser
 
 
 def missing(module: str) -> str:
