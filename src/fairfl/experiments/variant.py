@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cache, cached_property
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
@@ -47,7 +47,7 @@ class Variant:
 
     `values` are sorted by key and written as they were given; keys of modifiers have dots (`dp.sigma`) or name a
     modifier that takes its defaults (`lsr: true`). Variants compare by number: q = 1 and q = 1.0 are equal, true is 1;
-    but in a field that takes text alone '1' and '1.0' are two.
+    but in a field that takes text, or whole numbers and others, '1' and '1.0' are two.
     A variant without algorithm, "", stands for hyper-parameters alone.
     """
 
@@ -67,7 +67,8 @@ class Variant:
 
     def number(self, key: str) -> float | str | None:
         """A hyper-parameter as a number, or as a word if it is none; None if the variant does not name it."""
-        return dict(self.levels).get(key, (None, None))[1]
+        value = dict(self.values).get(key)
+        return value if isinstance(value, int | float) else dict(self.levels).get(key, (0, None))[1]
 
     def includes(self, other: "Variant") -> bool:
         """True if it has all hyper-parameters of the other, with the same values; the algorithms may differ."""
@@ -225,7 +226,7 @@ def check_folder(hyperparameters: dict[str, Value]) -> dict[str, Value]:
 
 @cache
 def texts_of(algorithm: str, *keys: str) -> frozenset[str]:
-    """Hyper-parameters that take text alone; keys of modifiers have dots."""
+    """Hyper-parameters that compare as they are written; keys of modifiers have dots."""
     return frozenset(key for key in keys if _is_text(algorithm, key))
 
 
@@ -241,14 +242,19 @@ def _is_text(algorithm: str, key: str) -> bool:
     found = next(
         (one.annotation for name, one in fields.items() if field in (name, one.alias)), None
     )
-    return found is not None and all(part is str or isinstance(part, str) for part in _parts(found))
+    parts = _parts(found)
+    words = [part for part in parts if isinstance(part, str)]
+    types = {part if isinstance(part, type) else type(part) for part in parts if part not in words}
+    of_numbers = types in ({int}, {float}) and not any(map(_NUMBER.fullmatch, words))
+    return bool(parts) and bool not in types and not of_numbers
 
 
 def _parts(annotation: Any) -> list[Any]:
     """What a field may hold: types, and values of a Literal."""
-    if annotation is type(None):
+    if annotation in (None, type(None)):
         return []
     parts = get_args(annotation)
+    parts = parts[:1] if get_origin(annotation) is Annotated else parts
     return [one for part in parts for one in _parts(part)] if parts else [annotation]
 
 

@@ -83,10 +83,19 @@ class Workload(Selection):
                     if not self.wants(row.variant) and row != artifact.baseline:
                         continue
                     variant = self._running(setting, row)
-                    table.setdefault(setting, {}).setdefault(variant, variant)
+                    known = table.setdefault(setting, {}).setdefault(variant, variant)
+                    if repr(known.values) != repr(variant.values):
+                        self._check_equal(setting, known, variant)
                     if before := self._before(setting, variant):
                         table[setting].setdefault(before, before)
         return table
+
+    def _check_equal(self, setting: str, known: Variant, variant: Variant) -> None:
+        """Raises SpecError if two variants that are named alike train with other values, such as 1 and '1'."""
+        if repr(self._values(setting, known)) != repr(self._values(setting, variant)):
+            both = " and ".join(shown(dict(one.values)) for one in (known, variant))
+            where = f"papers/{self.paper_of[setting]}.yaml: {setting}: {variant.algorithm}"
+            raise SpecError(f"{where}: {both} are two values that files name alike: write another")
 
     def _running(self, setting: str, row: Row) -> Variant:
         """The variant that runs for a row, tuned if config.yaml or the setting asks for that."""

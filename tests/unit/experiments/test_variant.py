@@ -1,16 +1,21 @@
 """One variant, all its spellings: each is read back as it was written, and no two variants share one."""
 
+from enum import StrEnum
 from types import SimpleNamespace
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
+from fairfl.experiments import declaration as declarations
 from fairfl.experiments import variant as variants
 from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import Variant, check_folder
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import SpecError
+from tests.unit.edited_papers import planned
 
 KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 DOTTED = st.sampled_from(["dp.sigma", "dp.clip", "lsr", "server_momentum.beta", "fedvarp"])
@@ -28,11 +33,19 @@ VARIANTS = st.builds(
 )
 
 
+class Kind(StrEnum):
+    a, b = "1", "1.0"
+
+
 class _Fields(Strict):
     a: str = "x"
     way: Literal["1", "1.0"] | None = None
     q: float = 1.0
     either: str | float = 1.0
+    some: Annotated[str, Field(min_length=1)] | int = 1
+    count: int | float = 1
+    kind: Kind = Kind.a
+    worded: Annotated[float, Field(gt=0)] | Literal["auto"] | None = 1.0
 
 
 @pytest.fixture()
@@ -51,7 +64,7 @@ PAIRS = [("1", "1.0"), ("true", "True"), ("01", "1"), ("1e5", "100000"), ("+1", 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_texts_that_read_as_equal_numbers_are_two_variants_and_come_back(fields, one, other):
-    for key in ("a", "way"):
+    for key in ("a", "way", "either", "some", "count", "kind"):
         pair = [Variant("mine", {key: text}) for text in (one, other)]
         assert pair[0] != pair[1] and not pair[0].includes(pair[1]) and len({v.folder for v in pair}) == 2
         for v in pair:
@@ -59,7 +72,29 @@ def test_texts_that_read_as_equal_numbers_are_two_variants_and_come_back(fields,
             assert Variant.from_selector(v.selector) == v and v.includes(Variant("", dict(v.values)))
     assert Variant("mine", {"q": 1, "a": "x"}).includes(Variant("", {"q": 1})), "it has more"
     assert Variant("mine", {"q": 1}) == Variant("mine", {"q": 1.0}) == Variant.from_csv("mine", "q=1e0")
-    assert Variant("mine", {"either": "1"}) == Variant("mine", {"either": 1.0})
+    assert Variant("mine", {"worded": "1"}) == Variant("mine", {"worded": 1.0}) != Variant("mine", {"worded": "auto"})
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), ("1", 1)])
+def test_rows_that_files_cannot_tell_apart_are_refused(monkeypatch, tmp_path, one, other):
+    """They are equal as files name them, and train with other values."""
+
+    class Config(Strict):
+        q: bool | int | str = 1
+
+    qffl = declarations.declaration("algorithms", "qffl")
+    mine = SimpleNamespace(**{name: getattr(qffl, name) for name in dir(qffl) if name[0] != "_"} | {"Config": Config})
+    real = declarations.declaration
+    for module in (declarations, variants):
+        monkeypatch.setattr(module, "declaration", lambda kind, name: mine if name == "qffl" else real(kind, name))
+    variants.texts_of.cache_clear()
+    rows = [{"algorithm": "qffl", "hyperparameters": {"q": value}} for value in (one, other)]
+    changes = {f"artifacts/{name}/rows": rows for name in ("table1", "figure1")}
+    with pytest.raises(SpecError, match=r"template.yaml: template_digits: qffl: \{'q': .*\} are two values that files"):
+        planned(tmp_path, "template", changes)
+    changes = {name: [rows[0], rows[0]] for name in changes}
+    assert len(planned(tmp_path, "template", changes).variants["template_digits"]) == 1
+    variants.texts_of.cache_clear()
 
 
 # -- read back as written ---------------------------------------------------------------------------
