@@ -220,7 +220,8 @@ class _Table:
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
-        if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
+        chose = self.workload.settings[setting].fitted or {}
+        if what := chose.get(variant.selector) or chose.get(variant.algorithm):
             return f"{FITTED}this row chose {what}"
         unstated = self.workload.settings[setting].unstated
         if unstated is None or not unstated.fitted or not variant.algorithm:
