@@ -7,6 +7,7 @@ from fairfl.jobs.page import write_rest
 from fairfl.judgement.claims import preflight
 from fairfl.planning import own_data
 from fairfl.planning.reference import expected
+from fairfl.planning.requests import Requests
 from fairfl.planning.restriction import affordable
 
 workload = session.load(config, affordable, checks=[preflight.check, own_data.dealt])
@@ -15,6 +16,7 @@ if session.display and not session.gpus:
     session.display.expected = functools.partial(expected, workload.scale.scale, session.cores)
 
 RESULTS = session.results
+requests = Requests(workload, Path(RESULTS), on_gpu=bool(session.gpus), asks=session.cores is None)
 
 
 pathvars:

@@ -39,7 +39,7 @@ rule prepare:
     resources:
         folder=workload.config.data_folder,
         runtime=workload.scale.limits.prepare.minutes,
-        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.prepare.memory_mb,
+        mem_mb=workload.scale.limits.prepare.memory_mb,
     params:
         job=job_options,
     shell:

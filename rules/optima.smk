@@ -19,8 +19,9 @@ rule local_optimum:
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
         gpu=session.gpus,
-        runtime=workload.scale.limits.local_optimum.minutes,
-        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
+        seconds=requests.seconds("local_optimum"),
+        runtime=requests.minutes("local_optimum"),
+        mem_mb=requests.memory_mb("local_optimum"),
     params:
         job=job_options,
     shell:
@@ -50,8 +51,9 @@ rule surrogate:
         computing=str(workload.config.threads),
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=session.gpus,
-        runtime=workload.scale.limits.surrogate.minutes,
-        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.surrogate.memory_mb,
+        seconds=requests.seconds("surrogate"),
+        runtime=requests.minutes("surrogate"),
+        mem_mb=requests.memory_mb("surrogate"),
     params:
         job=job_options,
         checkpoint=f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.checkpoint.pt",

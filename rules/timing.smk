@@ -21,8 +21,9 @@ rule timing:
         cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
         gpu=session.gpus,
-        runtime=workload.scale.limits.timing.minutes,
-        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.timing.memory_mb,
+        seconds=requests.seconds("timing"),
+        runtime=requests.minutes("timing"),
+        mem_mb=requests.memory_mb("timing"),
     params:
         job=job_options,
     shell:

@@ -26,8 +26,9 @@ rule train:
         computing=str(workload.config.threads),  # however many cores it gets
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=session.gpus,
-        runtime=workload.scale.limits.train.minutes,
-        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.train.memory_mb,
+        seconds=requests.seconds("train"),
+        runtime=requests.minutes("train"),
+        mem_mb=requests.memory_mb("train"),
     params:
         job=job_options,
         checkpoint=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/checkpoint.pt",

@@ -75,8 +75,8 @@ def test_each_job_asks_for_its_share(asked):
     scale = asked.project.folder / "scales/tiny.yaml"
     scale.write_text(scale.read_text() + "limits: {train: {minutes: 300, memory_mb: 5000}}\n")
     usual = {"--partition": "usual", "--cpus-per-task": "1"}
-    trained = usual | {"--time": "300", "--mem": "5000"}
-    optimum = usual | {"--time": "60", "--mem": "2000"}
+    trained = usual | {"--time": "30", "--mem": "2000"}  # three times what stored runs took, with floors
+    optimum = usual | {"--time": "60", "--mem": "2000"}  # nobody knows: the scale's limits
     assert asked(TRAINED, OPTIMUM, config=("device=cpu",)) == {"train": trained, "local_optimum": optimum}
     on_gpu = {rule: job | {"--gpus": "1"} for rule, job in {"train": trained, "local_optimum": optimum}.items()}
     for job in on_gpu.values():

@@ -83,7 +83,7 @@ SOURCES = [
 ]
 NAMES = {
     Workflow: "is_main_process default_target pathvars rules dag globals cores local_exec touch deployment_settings "
-    "scheduling_settings dryrun",
+    "scheduling_settings dryrun resource_settings global_resources executor_plugin",
     Rule: "set_input input output log params name is_producer",
     DAG: "needrun_jobs",
     iocontainers.Namedlist: "_allitems",
@@ -143,19 +143,42 @@ def test_sizes_of_inputs_are_not_asked_for():
     assert reward == (0, 0, 0)
 
 
-def test_slurms_queue_is_watched_through_the_executor():
-    """Only that of Slurm's plugin; `tests/unit/workflow/test_queue.py` has what it says."""
+def test_slurms_plugin_is_stood_in_for_through_its_executor():
+    """What becomes of jobs is in tests/unit/workflow/test_submissions.py, what is said of them in test_queue.py."""
     assert "self._executor = executor_plugin.executor(" in inspect.getsource(JobScheduler)
     source = inspect.getsource(Workflow.execute)
     assert source.index("self.scheduler = JobScheduler(") < source.index("self._onstart(")
-    snakemake.watch_queue(SimpleNamespace(scheduler=SimpleNamespace(_executor=object())), print)
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
     assert plugin.Executor.__module__ == "snakemake_executor_plugin_slurm" and "run_uuid" in inspect.getsource(plugin)
     assert "self.active_jobs" in inspect.getsource(plugin.Executor.__mro__[1])
+    source = inspect.getsource(plugin.Executor.run_job)
+    assert "self._report_job_error_threadsafe(" in source and "exec_job = self.format_job_exec(job)" in source
+    assert "SubmittedJobInfo(" in source and "The error message was '{e.output.strip()}'." in source
+    assert "self._job_submission_executor.submit(self.run_job, job)" in inspect.getsource(plugin.Executor._submit_job)
+    assert "self.report_job_error" in inspect.getsource(plugin.Executor._report_job_error_threadsafe)
+    assert "executor.run_jobs(jobs)" in inspect.getsource(JobScheduler)
+    assert 'workflow.global_resources["_nodes"]' in inspect.getsource(JobScheduler)
+    assert "SLURM status is: '{status}'" in inspect.getsource(plugin.Executor.check_active_jobs)
     # Without an answer it forgets all jobs; with one that names none it keeps them.
     source = inspect.getsource(plugin.Executor.check_active_jobs)
     assert "await query_job_status(" in source and "if status_of_jobs is not None:" in source
     assert re.search(r"if status_lookup_id is None:\s+(#.*\s+)*yield j\s+continue", source)
+
+
+def test_what_a_cluster_runs_says_where_the_sealed_code_lies(monkeypatch):
+    """It need not pass variables on, as qsub does not without -V."""
+    monkeypatch.setenv("FAIRFL_CODE", "/a place/copy")
+    executor = SimpleNamespace(format_job_exec=lambda job: f"python -m snakemake {job}")
+    called = SimpleNamespace(scheduler=SimpleNamespace(_executor=executor), local_exec=False)
+    snakemake.submit_to_cluster(called, None, None, [], print)
+    command = executor.format_job_exec("x")
+    assert command.startswith("env ") and " 'FAIRFL_CODE=/a place/copy' " in command
+    assert command.endswith(" python -m snakemake x")
+    here = SimpleNamespace(format_job_exec=None)
+    snakemake.submit_to_cluster(
+        SimpleNamespace(scheduler=SimpleNamespace(_executor=here), local_exec=True), None, None, [], print
+    )
+    assert here.format_job_exec is None  # on this machine there is no other process
 
 
 def test_cores_are_shared_on_this_machine_only():

@@ -58,6 +58,10 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         yield "headline.baseline", paper.headline.baseline.algorithm, paper.algorithms
         yield "headline.fairness", paper.headline.fairness, paper.metrics
         yield "headline.utility", paper.headline.utility, paper.metrics
+    for number, group in enumerate(paper.equivalent_rows):
+        yield f"equivalent_rows.{number}.setting", group.setting, paper.settings
+        for place, row in enumerate(group.rows):
+            yield f"equivalent_rows.{number}.rows.{place}", row.algorithm, paper.algorithms
     for relation in paper.consistency:
         if relation.setting is not None:
             yield f"consistency.{relation.id}: setting", relation.setting, paper.settings
@@ -65,7 +69,7 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         there = (artifact for artifact in paper.artifacts.values() if name in artifact.settings)
         rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
         for fitted in setting.fitted or ():
-            yield f"settings.{name}.fitted", fitted, rows | paper.algorithms.keys()
+            yield f"settings.{name}.fitted", fitted, rows
 
 
 def _check_described(paper: "Paper", where: str, named: Iterable[str]) -> None:

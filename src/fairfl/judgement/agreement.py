@@ -122,7 +122,7 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int, level: float) -> 
 
     Standard deviations are pooled; of another kind of spread the larger bound counts.
     """
-    known = UNKNOWN if paper is None else _printed_noise(paper, seeds)
+    known = UNKNOWN if paper is None else printed_noise([paper], seeds)
     if noise.fixed or noise.freedom >= ENOUGH or not known.freedom:
         return noise
     if paper is not None and paper.spread_kind not in _STANDARD_DEVIATIONS:
@@ -134,15 +134,18 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int, level: float) -> 
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
 
 
-def _printed_noise(cell: Cell, seeds: int) -> Noise:
-    """What one seed makes of a number of the paper, by the spread that it prints beside it.
+def printed_noise(cells: Iterable[Cell], seeds: int) -> Noise:
+    """What one seed makes of numbers of the paper, pooled over the spreads that it prints beside them.
 
     A spread of unknown kind counts as a standard deviation over the seeds.
     """
-    if seeds < 2 or not cell.std:
+    squares = [
+        cell.std**2 * (seeds - (cell.spread_kind != "population std")) for cell in cells if cell.std
+    ]
+    if seeds < 2 or not squares:
         return UNKNOWN
-    squares = cell.std**2 * (seeds - (cell.spread_kind != "population std"))
-    return Noise(math.sqrt(squares / (seeds - 1)), seeds - 1, 0, printed=True)
+    freedom = len(squares) * (seeds - 1)
+    return Noise(math.sqrt(sum(squares) / freedom), freedom, 0, printed=True)
 
 
 def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:

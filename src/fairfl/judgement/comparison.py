@@ -220,8 +220,7 @@ class _Table:
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
-        chose = self.workload.settings[setting].fitted or {}
-        if what := chose.get(variant.selector) or chose.get(variant.algorithm):
+        if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
             return f"{FITTED}this row chose {what}"
         unstated = self.workload.settings[setting].unstated
         if unstated is None or not unstated.fitted or not variant.algorithm:

@@ -130,7 +130,13 @@ def run_context(
     for path, wanted in spec.get("reported", {}).items():
         inputs.expect(path, wanted)
         clamp_mtime(Path(path))  # Snakemake counts it among the inputs
-    key = fingerprint([spec, described, read])
+    own = described.get("arithmetic", {})
+    # What stopped on one kind of node goes on on another.
+    same = {"arithmetic": {k: v for k, v in own.items() if k != "instructions"}} if torch else {}
+    key = fingerprint([spec, same, read])
+    note = _Note(getattr(args, "checkpoint", None), key) if "instructions" in own else None
+    if note:
+        own["instructions"] = note.with_earlier(own["instructions"])
     with contextlib.ExitStack() as until_written:
         if args.code:
             until_written.enter_context(locks.use(args.code / sealed.LOCK))
@@ -144,6 +150,36 @@ def run_context(
             name: arithmetic.version(name) for name in ("numpy", "scikit-learn")
         }  # a note, in no spec
         records.write(args.record, spec, read, outputs, **described)
+        if note:
+            note.remove()
+
+
+class _Note:
+    """Which instruction sets have computed what is in a checkpoint, in a file beside it."""
+
+    def __init__(self, checkpoint: Path | None, key: str) -> None:
+        self.checkpoint, self.key = checkpoint, key
+        self.path = checkpoint and checkpoint.with_name(f".{checkpoint.name}.instructions")
+
+    def with_earlier(self, here: str) -> str:
+        """'AVX2 and AVX-512': those, and the one of this machine."""
+        if not (self.checkpoint and self.path):
+            return here
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        earlier = lines[1:] if self.checkpoint.exists() and lines[:1] == [self.key] else []
+        if earlier and here not in earlier:
+            print(
+                f"goes on with {here} where {' and '.join(earlier)} stopped: last bits may differ from those of one "
+                "kind of processor; the record names both",
+                flush=True,
+            )
+        used = list(dict.fromkeys([*earlier, here]))
+        atomic.write_text(self.path, "\n".join([self.key, *used]))
+        return " and ".join(used)
+
+    def remove(self) -> None:
+        if self.path:
+            self.path.unlink(missing_ok=True)
 
 
 def _readable(args: argparse.Namespace) -> list[str]:

@@ -42,6 +42,10 @@ _NEWS = (
     "Will exit after",
 )
 _INTERRUPTED = ("Terminating processes", "Will exit after", "Cancelling snakemake")
+# What an executor adds to what a cluster says.
+_FURTHER = (
+    "For further error details see the cluster/cloud log and the log files of the involved rule(s)."
+)
 # A command that failed: its job is named by what it is, with its log.
 _COMMAND = re.compile(
     r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*Command '.*' (returned|died with) ", re.S
@@ -59,6 +63,7 @@ class Display(logging.Handler):
     ) -> None:
         super().__init__()
         self.stream, self.dry = stream or sys.stderr, dry
+        self.alone: tuple[str, ...] = summary.HERE  # where a command runs one job again
         self.run = Run()
         # Of the job of a rule with this log: the rule, and why it must run; of each job for which it stands.
         self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
@@ -139,11 +144,16 @@ class Display(logging.Handler):
         self.run.finish(record["job_id"])
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
-        job = self.run.fail(record["jobid"])
+        said = str(record.get("rule_msg") or "").removesuffix(_FURTHER).strip()
+        job = self.run.fail(record["jobid"], said)
         if job and any(
             group == [job] for group in self.run.alike()
         ):  # more of one cause are told at the end
-            self.say(f"failed: {job.name}\n   log: {job.log}")
+            self.say(
+                "\n".join(
+                    [f"failed: {job.name}", *([f"   | {said}"] * bool(said)), f"   log: {job.log}"]
+                )
+            )
 
     # -- what is shown ----------------------------------------------------------------------------
     def say(self, text: str) -> None:
@@ -263,7 +273,7 @@ def summary_lines(
     if not display.run.totals:
         return iter(())
     if display.run.interrupted:
-        return summary.interrupted(display.run, snakemake, config)
+        return summary.interrupted(display.run, snakemake, config, display.alone)
     if display.run.failed:
-        return summary.failures(display.run, snakemake, config)
+        return summary.failures(display.run, snakemake, config, display.alone)
     return summary.success_lines(display.run, results, papers, scale)

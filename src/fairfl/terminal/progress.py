@@ -4,7 +4,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,16 @@ class Job:
     log: str
     output: str
     begun: float
+    why: str = ""  # it failed, as the cluster says
 
     def last_lines(self, most: int) -> list[str]:
         """Last lines of its log; of a job that has none, why."""
         try:
             text = Path(self.log).read_text(errors="replace")
         except OSError:
-            return ["(no log: the job could not begin)"]
+            return self.why.splitlines()[-most:] or ["(no log: the job could not begin)"]
         lines = text.replace("\r", "\n").splitlines()[-most:]
-        return lines or ["(the log is empty: it was killed, or could not begin)"]
+        return lines or [self.why or "(the log is empty: it was killed, or could not begin)"]
 
     @property
     def cause(self) -> str:
@@ -99,11 +100,11 @@ class Run:
         if job := self.running.pop(number, failed):
             self.done[job.rule] += 1
 
-    def fail(self, number: int) -> Job | None:
+    def fail(self, number: int, why: str = "") -> Job | None:
         """The job that failed; None of one that does nothing, and of one that an interruption ended."""
         job = self.running.pop(number, None)
         if job and not self.interrupted:
-            self.failed[number] = job
+            self.failed[number] = job = replace(job, why=why)
             return job
         return None
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairfl.experiments.paper import Paper
@@ -91,17 +91,24 @@ _STATUSES = (
 )
 
 
-def interrupted(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
+HERE = ("--cores", "1")
+
+
+def interrupted(
+    run: Run, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+) -> Iterator[str]:
     """After Ctrl-C: what had failed before it, and how to go on."""
     if run.failed:
-        yield from failures(run, snakemake, config)
+        yield from failures(run, snakemake, config, where)
     yield (
         f"interrupted: {run.done.total():,} of {run.total:,} jobs had ended and stay; the same command goes on from "
         "there, trainings from their last checkpoint"
     )
 
 
-def failures(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
+def failures(
+    run: Run, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+) -> Iterator[str]:
     """What failed, each job once, those of one cause together. The first comes last: its log is what should be read."""
     (first, *alike), *others = run.alike()
     for job, *more in reversed(others):
@@ -114,7 +121,7 @@ def failures(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator
     yield from (f"   | {line}" for line in first.last_lines(LINES))
     yield from similar_failures(alike)
     yield f"   log: {first.log}"
-    yield f"   it alone: {rerun_command(first, snakemake, config)}"
+    yield f"   it alone: {rerun_command(first, snakemake, config, where)}"
 
 
 def similar_failures(jobs: list[Job]) -> Iterator[str]:
@@ -124,10 +131,13 @@ def similar_failures(jobs: list[Job]) -> Iterator[str]:
         yield f"   {len(jobs)} more in the same way: {names}"
 
 
-def rerun_command(job: Job, snakemake: str, config: Mapping[str, object]) -> str:
+def rerun_command(
+    job: Job, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+) -> str:
     """The command that runs one job again, from the folder that the user is in.
 
-    `snakemake`: what this process was called as, which a shell may not be able to call: a module, or fairfl's.
+    `where`: here, or on the cluster, where the run was: nothing trains on a login node. `snakemake`: what this process
+    was called as, which a shell may not be able to call: a module, or fairfl's.
     """
     called = (
         [snakemake]
@@ -136,7 +146,7 @@ def rerun_command(job: Job, snakemake: str, config: Mapping[str, object]) -> str
     )
     here, shell = os.getcwd(), os.environ.get("PWD", "")
     away = shell and os.path.isdir(shell) and not os.path.samefile(shell, here)
-    command = shlex.join([*called, "--cores", "1", *options(config), "--", job.output])
+    command = shlex.join([*called, *where, *options(config), "--", job.output])
     return f"cd {shlex.quote(here)} && {command}" if away else command
 
 

@@ -7,24 +7,15 @@ import os
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-EVERY = 20.0  # seconds between two looks
+EVERY = 60.0  # seconds between two looks
 PATIENCE = 30.0  # seconds that Slurm may take to answer
+GONE = 60.0  # seconds until a preempted job is taken for cancelled
 AGAIN = 600.0  # seconds until the same is said once more
-# Why a job waits that will start by itself.
-PASSING = {
-    "None",
-    "Priority",
-    "Resources",
-    "BeginTime",
-    "Dependency",
-    "Prolog",
-    "Cleaning",
-    "Reservation",
-}
+USUAL = {"None", "Priority", "Resources", "BeginTime"}  # to wait so is said after AGAIN only
+PREEMPTED = "DEADLINE"  # what the plugin is told of a job that stays preempted: a state that it takes for an end
 
 
 def look(run: str) -> dict[str, tuple[str, str]] | str:
@@ -47,8 +38,8 @@ def look(run: str) -> dict[str, tuple[str, str]] | str:
 class Queue:
     """Turns what is seen into what is to be said, each thing once in AGAIN seconds."""
 
-    def __init__(self, now: float) -> None:
-        self._said: dict[str, float] = {"waits": now}  # not at once: to wait is usual
+    def __init__(self) -> None:
+        self._said: dict[str, float] = {}
         self._missed: set[str] = set()
         self._silent = False
 
@@ -58,14 +49,14 @@ class Queue:
         """Lines for the user. `jobs`: numbers in Slurm of those that Snakemake waits for, and what they are called."""
         lines = [
             (key, line)
-            for key, line in self._all(found, jobs)
+            for key, line in self._all(found, jobs, now)
             if now - self._said.get(key, -AGAIN) >= AGAIN
         ]
         self._said |= {key: now for key, _ in lines}
         return [line for _, line in lines]
 
     def _all(
-        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str]
+        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
     ) -> Iterator[tuple[str, str]]:
         if isinstance(found, str):
             self._silent = True
@@ -90,35 +81,46 @@ class Queue:
                 "and run the same command again; trainings go on from their checkpoints",
             )
         self._missed = lost
-        waiting = {
-            number: found[number][1] for number in jobs if found.get(number, ("",))[0] == "PENDING"
-        }
-        for number, reason in waiting.items():
-            if reason in PASSING or "Limit" in reason:
-                continue
+        waiting: dict[str, list[str]] = {}
+        for number in jobs:
+            state, reason = found.get(number, ("", ""))
+            if state == "PENDING":
+                waiting.setdefault(reason, []).append(number)
+        for reason, numbers in waiting.items():
+            if reason in USUAL:
+                self._said.setdefault(reason, now)
+            first = numbers[0]
             held = "held" in reason.lower()
-            then = f"`scontrol release {number}` lets it start" if held else "`sinfo -R` says more"
+            then = (
+                f"`scontrol release {first}` lets it start"
+                if held
+                else f"`scontrol show job {first}` says more"
+            )
             yield (
-                f"{number} {reason}",
-                f"Slurm does not start job {number} ({jobs[number]}): {reason}; {then}, "
-                f"`scancel {number}` lets Snakemake submit it again",
+                reason,
+                f"{len(numbers)} of {len(jobs)} submissions wait in Slurm's queue: {reason}; {then} ({jobs[first]})",
             )
-        if waiting:
-            reasons = ", ".join(
-                f"{reason}: {count}" for reason, count in Counter(waiting.values()).most_common()
-            )
-            yield "waits", f"{len(waiting)} of {len(jobs)} jobs wait in Slurm's queue ({reasons})"
 
 
 def answers(query: Callable[..., Any]) -> Callable[..., Any]:
     """The plugin's question for the states of all jobs, which says nothing of any if Slurm does not answer.
 
-    The plugin (2.8) takes None for that, and then forgets all jobs: Snakemake would wait for them for ever.
+    The plugin (2.8) takes None for that, and then forgets all jobs: Snakemake would wait for them for ever. It also
+    waits for ever for a job that was preempted by cancelling it; one that Slurm queues again soon has another state.
     """
+    preempted: dict[str, float] = {}  # since when
 
     async def asked(*arguments: Any) -> Any:
         states, seconds = await query(*arguments)
-        return ({}, 0.0) if states is None else (states, seconds)
+        if states is None:
+            return {}, 0.0
+        now = time.monotonic()
+        for number, state in states.items():
+            if state != "PREEMPTED":
+                preempted.pop(number, None)
+            elif now - preempted.setdefault(number, now) > GONE:
+                states[number] = PREEMPTED
+        return states, seconds
 
     return asked
 
@@ -127,7 +129,7 @@ def watch(
     executor: Any, name: Callable[[Any], str], say: Callable[[str], None]
 ) -> Callable[[], None]:
     """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
-    ended, queue = threading.Event(), Queue(time.monotonic())
+    ended, queue = threading.Event(), Queue()
 
     def jobs() -> Iterable[tuple[str, str]]:
         for info in list(executor.active_jobs):

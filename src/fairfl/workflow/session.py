@@ -24,7 +24,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import Display, summary_lines
-from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot
+from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.invocation import Call
 from fairfl.workflow.recorded import available, rerun_of
@@ -107,6 +107,7 @@ class Session:
         gc.enable()
         with self._refusals(more=OSError):
             self._lock()
+            submissions.end_orphans(Path(self.results), self.say)
             code_hash.save()
             names = snakemake.about_to_run(self.workflow, self.graph)
             self._seal(names)
@@ -119,7 +120,11 @@ class Session:
         if self.rerun.restored:
             atomic.write_text(self.restorations, canonical(self.rerun.restored))
             atexit.register(Path(self.restorations).unlink, missing_ok=True)
-        snakemake.watch_queue(self.workflow, self.say)
+        with self._refusals():
+            libraries = environment.libraries(self.workload)
+            snakemake.submit_to_cluster(
+                self.workflow, self.workload, Path(self.results), libraries, self.say
+            )
         if self.workload.config.warm_start and snakemake.runs_here(self.workflow, at_least=WORTH):
             shared = environment.shared_modules(map(self.graph.job, names), at_least=WORTH)
             self.server.start(environment.libraries(self.workload), shared, self.say)

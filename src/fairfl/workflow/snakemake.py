@@ -8,9 +8,11 @@ files among the targets; the files that others read are `ancient`, and profiles 
 
 import functools
 import gc
+import getpass
 import logging
 import os
 import re
+import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -31,6 +33,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
+from fairfl.workflow.submissions import Submissions
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
@@ -119,12 +122,18 @@ def is_local(workflow: "Workflow") -> bool:
     Snakemake knows it (`local_exec`) when it begins to run jobs, and in a dry run never; `-j` may say either. So the
     executor is looked up in the call of the command line, in which the Snakefile is parsed.
     """
+    called = _called()
+    return called["executor_plugin"].common_settings.local_exec if called else workflow.local_exec
+
+
+def _called() -> dict[str, Any]:
+    """Variables of the call of the command line; none where Snakemake is called otherwise."""
     frame = sys._getframe()
     while frame.f_back:
         frame = frame.f_back
         if frame.f_code.co_name == "args_to_api":
-            return frame.f_locals["executor_plugin"].common_settings.local_exec
-    return workflow.local_exec
+            return frame.f_locals
+    return {}
 
 
 def cores(workflow: "Workflow") -> int | None:
@@ -143,6 +152,11 @@ def display(workflow: "Workflow") -> "Display | None":
     if not own or asked or wanted == "snakemake" or not is_main_process(workflow):
         return None
     shown = Display(own[0].stream, plain=wanted == "plain", dry=settings.dryrun)  # type: ignore[attr-defined]
+    if not is_local(workflow):
+        args = _called()["args"]
+        given = (("--workflow-profile", args.workflow_profile), ("--profile", args.profile))
+        words = [word for option, value in given if value for word in (option, str(value))]
+        shown.alone = tuple(words or ("--executor", args.executor, "--jobs", "1"))
     log.removeHandler(own[0])
     log.addHandler(shown)
     shown.heed_interrupts()
@@ -317,6 +331,9 @@ class Decision:
         if is_local(self.workflow) and self.workflow.scheduling_settings:
             # With a limit on submissions each job that ends starts a timer that starts itself again, for ever.
             self.workflow.scheduling_settings.max_jobs_per_timespan = None
+        elif getattr(self.workflow.executor_plugin, "name", "") == "slurm":
+            # All jobs that are ready, of which Submissions make as many as the user lets be in the queue.
+            self.workflow.global_resources["_nodes"] = sys.maxsize
 
     def _checked(self) -> dict[str, Job]:
         """The jobs that the user asks for, by name. Raises WorkflowError if they cannot run."""
@@ -384,13 +401,48 @@ def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
     return [_name(graph, job.rule.name, job.wildcards) for job in jobs]
 
 
-def watch_queue(workflow: "Workflow", say: Callable[[str], None]) -> None:
-    """Say what Slurm's queue does to jobs that Snakemake waits for; nothing on other executors."""
+def submit_to_cluster(
+    workflow: "Workflow",
+    workload: Any,
+    results: Path,
+    libraries: list[str],
+    say: Callable[[str], None],
+) -> None:
+    """Take care of what an executor sends elsewhere: its code, and on Slurm its submissions.
+
+    Raises FairflError if the executor is told to do what it does not do rightly.
+    """
     executor = workflow.scheduler._executor
-    if type(executor).__module__ == "snakemake_executor_plugin_slurm":
-        plugin = sys.modules[type(executor).__module__]
-        plugin.query_job_status = queue.answers(plugin.query_job_status)  # type: ignore[attr-defined]
-        queue.watch(executor, lambda job: name_of(str(job.log[0])) if job.log else str(job), say)
+    if workflow.local_exec:
+        return
+    own = ("FAIRFL_", "PYTHON", "MALLOC_")
+    environment = {name: value for name, value in os.environ.items() if name.startswith(own)}
+    if type(executor).__module__ != "snakemake_executor_plugin_slurm":
+        plain = executor.format_job_exec
+        declared = shlex.join(["env", *(f"{name}={value}" for name, value in environment.items())])
+        executor.format_job_exec = lambda job: f"{declared} {plain(job)}"
+        return
+    os.environ["SQUEUE_USERS"] = (
+        getpass.getuser()
+    )  # a question for all jobs takes the controller long
+    plugin = sys.modules[type(executor).__module__]
+    plugin.query_job_status = queue.answers(plugin.query_job_status)  # type: ignore[attr-defined]
+    name = lambda job: name_of(str(job.log[0])) if job.log else str(job)  # noqa: E731
+    limits = workload.scale.limits.model_dump()
+    Submissions(
+        executor,
+        results,
+        environment,
+        lambda rule: (
+            limits.get(rule, {}).get("minutes", 0),
+            limits.get(rule, {}).get("memory_mb", 0),
+        ),
+        name,
+        say,
+        None if workflow.deployment_settings.deployment_method else libraries,
+        workflow.resource_settings.nodes,
+    )
+    queue.watch(executor, name, say)
 
 
 def runs_any(workflow: "Workflow", *names: str) -> bool:

@@ -18,7 +18,8 @@ from fairfl.runtime.sealed import LOCK
 
 FOLDER = ".code"  # below results/<scale>
 _PARTS = (
-    "src/fairfl", "papers", "scales", "config.yaml", "results/recorded/comparison.csv", "results/recorded/claims.csv"
+    "src/fairfl", "papers", "scales", "config.yaml", "results/recorded/comparison.csv", "results/recorded/claims.csv",
+    "results/recorded/SHA256SUMS",
 )  # fmt: skip
 _LARGEST = 16 * 2**20  # bytes of a file that nobody has named
 

@@ -1,5 +1,6 @@
 """The frame of a job: its record, what it may read, who owns it."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -193,7 +194,9 @@ def test_the_key_for_checkpoints_follows_spec_inputs_and_arithmetic(monkeypatch)
     keys.append(run("b", read))
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
     keys.append(run("b", torch=True))
-    assert keys[0] == keys[1] and len(set(keys)) == 6
+    monkeypatch.setattr(arithmetic, "version", lambda name: "9.8.7")
+    keys.append(run("b", torch=True))
+    assert keys[0] == keys[1] and keys[3] == keys[6] and len(set(keys)) == 6  # on any kind of node
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -221,3 +224,30 @@ def test_a_file_says_what_a_job_is_to_do(tmp_path):
         job.parser("demo").parse_args(["--job", str(path)])
     with pytest.raises(FileNotFoundError):
         job.parser("demo").parse_args(["--job", str(tmp_path / "none.json")])
+
+
+def test_what_stopped_on_another_kind_of_node_goes_on_and_the_record_names_both(monkeypatch, capsys):
+    checkpoint = Path("checkpoint.pt")
+
+    def part(instructions, spec=SPEC, ends=True):
+        monkeypatch.setattr(arithmetic.machine, "instructions", lambda: instructions)
+        args = options(spec=spec)
+        args.checkpoint = checkpoint
+        with contextlib.suppress(KeyboardInterrupt), job.run_context(args, Path("b.csv"), torch=True) as key:
+            checkpoint.touch()
+            if not ends:
+                raise KeyboardInterrupt
+            atomic.write_text("b.csv", "result")
+            checkpoint.unlink()
+        return key
+
+    assert part("AVX2", ends=False) == part("AVX-512", ends=False)
+    assert "goes on with AVX-512 where AVX2 stopped" in capsys.readouterr().out
+    part("AVX2")
+    assert records.read("results/records/b.json")["arithmetic"]["instructions"] == "AVX2 and AVX-512"
+    part("AVX-512")  # from its beginning
+    assert records.read("results/records/b.json")["arithmetic"]["instructions"] == "AVX-512"
+    part("AVX2", spec=SPEC | {"rounds": 4}, ends=False)
+    part("AVX-512")  # not from the checkpoint of another spec
+    assert records.read("results/records/b.json")["arithmetic"]["instructions"] == "AVX-512"
+    assert sorted(path.name for path in Path().iterdir() if path.is_file()) == ["b.csv"]

@@ -2,41 +2,33 @@
 
 import asyncio
 
-import pytest
-
 from fairfl.workflow import queue
 
 JOBS = {"7": "FedAvg", "8": "AFL"}
 RUNS = ("RUNNING", "None")
 
 
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [
-        ("JobHeldUser", "Slurm does not start job 8 (AFL): JobHeldUser; `scontrol release 8` lets it start, `scanc"),
-        ("launch failed requeued held", "`scontrol release 8` lets it start"),
-        ("ReqNodeNotAvail, UnavailableNodes:n1", "`sinfo -R` says more, `scancel 8` lets Snakemake submit it again"),
-    ],
-)
-def test_a_job_that_will_not_start_by_itself(reason, words):
-    seen = queue.Queue(0)
-    (line,) = seen.news({"7": RUNS, "8": ("PENDING", reason)}, JOBS, 20)
-    assert words in line and "\n" not in line
-    assert not seen.news({"7": RUNS, "8": ("PENDING", reason)}, JOBS, 40)  # said once
-    again = seen.news({"7": RUNS, "8": ("PENDING", reason)}, JOBS, 20 + queue.AGAIN)
-    assert again[0] == line and f"1 of 2 jobs wait in Slurm's queue ({reason}: 1)" in again[1]
+def test_why_submissions_wait_is_one_line_for_each_reason():
+    """Held ones with what lets them start; whether others ever will, only the cluster knows."""
+    seen = queue.Queue()
+    found = {"7": ("PENDING", "PartitionTimeLimit"), "8": ("PENDING", "PartitionTimeLimit")}
+    said = "2 of 2 submissions wait in Slurm's queue: PartitionTimeLimit; `scontrol show job 7` says more (FedAvg)"
+    assert seen.news(found, JOBS, 20) == [said]
+    assert not seen.news(found, JOBS, 40)  # said once
+    assert seen.news(found, JOBS, 20 + queue.AGAIN) == [said]
+    (line,) = seen.news({"7": RUNS, "8": ("PENDING", "JobHeldUser")}, JOBS, 60)
+    assert line.startswith("1 of 2 submissions") and "`scontrol release 8` lets it start (AFL)" in line
 
 
 def test_to_wait_is_usual():
-    seen, found = queue.Queue(0), {"7": ("PENDING", "Priority"), "8": ("PENDING", "QOSMaxCpuPerUserLimit")}
-    assert not seen.news(found, JOBS, queue.AGAIN / 2)
-    assert seen.news(found, JOBS, queue.AGAIN) == [
-        "2 of 2 jobs wait in Slurm's queue (Priority: 1, QOSMaxCpuPerUserLimit: 1)"
-    ]
+    seen, found = queue.Queue(), {"7": ("PENDING", "Priority"), "8": RUNS}
+    assert not seen.news(found, JOBS, 20) and not seen.news(found, JOBS, queue.AGAIN)
+    (line,) = seen.news(found, JOBS, 20 + queue.AGAIN)
+    assert line.startswith("1 of 2 submissions wait in Slurm's queue: Priority; ")
 
 
 def test_a_controller_that_is_gone_and_comes_back():
-    seen = queue.Queue(0)
+    seen = queue.Queue()
     for start in (20, 100):
         (line,) = seen.news("Connection refused", JOBS, start)
         assert line.startswith("Slurm does not answer (Connection refused): jobs that run go on")
@@ -55,8 +47,22 @@ def test_jobs_are_not_forgotten_while_slurm_does_not_answer():
     assert asyncio.run(queue.answers(tells)("RUNNING", None)) == ({"7": "RUNNING"}, 0.5)
 
 
+def test_a_job_that_was_preempted_for_good_has_ended(monkeypatch):
+    """The plugin waits for Slurm to queue it again, which cancels it where PreemptMode says so."""
+
+    async def tells(state, logger):
+        return {"7": state}, 0.5
+
+    asked = queue.answers(tells)
+    states = []
+    for now, state in [(0, "PREEMPTED"), (50, "PREEMPTED"), (55, "RUNNING"), (60, "PREEMPTED"), (121, "PREEMPTED")]:
+        monkeypatch.setattr(queue.time, "monotonic", lambda now=now: now)
+        states.append(asyncio.run(asked(state, None))[0]["7"])
+    assert states == ["PREEMPTED", "PREEMPTED", "RUNNING", "PREEMPTED", queue.PREEMPTED]
+
+
 def test_a_job_that_the_controller_has_forgotten():
-    seen = queue.Queue(0)
+    seen = queue.Queue()
     assert not seen.news({"7": RUNS}, JOBS, 20)  # perhaps it was submitted a moment ago
     (line,) = seen.news({"7": RUNS}, JOBS, 40)
     assert line.startswith("Slurm no longer knows job 8 (AFL)") and "Ctrl-C" in line

@@ -1,0 +1,69 @@
+"""What a job asks a cluster for: three times what jobs like it took, with a floor, and at most the scale's limits."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fairfl.experiments.workload import Workload
+from fairfl.planning.estimate import Estimate, estimate_rule
+from fairfl.runtime.errors import FairflError
+
+TIMES = 3
+MINUTES, MEMORY_MB = 30, 1000  # floors
+
+
+class Requests:
+    """Functions of wildcards for `resources:`. Only where jobs run elsewhere (`asks`) anything is estimated."""
+
+    def __init__(self, workload: Workload, results: Path, on_gpu: bool, asks: bool) -> None:
+        self.workload, self.on_gpu, self.asks = workload, on_gpu, asks
+
+        @cache
+        def estimated(rule: str, words: tuple[tuple[str, str], ...]) -> Estimate | None:
+            try:
+                return estimate_rule(workload, rule, SimpleNamespace(**dict(words)), results)
+            except (FairflError, KeyError, ValueError):  # nobody knows
+                return None
+
+        self._estimated = estimated
+
+    def _of(self, rule: str, wildcards: Any) -> Estimate | None:
+        words = {k: v for k, v in wildcards.items() if k in ("setting", "algorithm", "variant")}
+        return self._estimated(rule, tuple(sorted(words.items()))) if self.asks else None
+
+    def seconds(self, rule: str) -> Callable[[Any], int]:
+        """Expected ones; 0 if nobody knows."""
+
+        def seconds(wildcards: Any) -> int:
+            known = self._of(rule, wildcards)
+            return (
+                math.ceil(known.gpu_seconds if self.on_gpu else known.core_seconds) if known else 0
+            )
+
+        return seconds
+
+    def minutes(self, rule: str) -> Callable[[Any], int]:
+        """The time limit."""
+        most = getattr(self.workload.scale.limits, rule).minutes
+
+        def minutes(wildcards: Any) -> int:
+            expected = self.seconds(rule)(wildcards)
+            return min(most, max(MINUTES, TIMES * expected // 60)) if expected else most
+
+        return minutes
+
+    def memory_mb(self, rule: str) -> Callable[[Any], int]:
+        """Of powers of two, so that many jobs ask for the same and can share a submission."""
+        most = getattr(self.workload.scale.limits, rule).memory_mb
+
+        def memory_mb(wildcards: Any) -> int:
+            known = self._of(rule, wildcards)
+            if known is None or not known.memory_mib:
+                return most
+            needed = TIMES * known.memory_mib * 1.05
+            return min(most, MEMORY_MB * 2 ** max(0, math.ceil(math.log2(needed / MEMORY_MB))))
+
+        return memory_mb
