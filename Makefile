@@ -92,13 +92,14 @@ gpu-check: $(READY)  ## is this GPU fit: equal numbers, repeated runs, speed, ru
 soak: $(READY)  ## kill, damage and edit a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
-lint: $(READY)  ## ruff, mypy, import-linter, budgets of tokens and words, snakefmt, codespell, snakemake --lint
+lint: $(READY)  ## ruff, mypy, import-linter, budgets of tokens, words and habits, snakefmt, codespell, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/python -m tests.weight
 	$(BIN)/python -m tests.words
+	$(BIN)/python -m tests.habits
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/codespell
 	$(BIN)/snakemake --lint

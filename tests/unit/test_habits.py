@@ -1,0 +1,45 @@
+"""What `make lint` counts as a habit, and what it does not."""
+
+from collections import Counter
+
+import pytest
+
+from tests import habits, words
+
+
+@pytest.mark.parametrize(
+    ("text", "habit"),
+    [
+        ('x = "a" * (n > 1)', "text or list times truth"),
+        ("x = [a] * bool(a)", "text or list times truth"),
+        ("def f(known): ...", "participle as a name"),
+        ("x: dict[tuple[int, str, str], int]", "key of three parts"),
+        ("display.why = lambda: 1", "callable set from outside"),
+        ('def f():\n    """What it does."""', "docstring that does not begin with a noun or verb"),
+        ("x: (\n    int  # of all\n) = 1", "comment in a bracket"),
+    ],
+)
+def test_a_habit_is_counted(text, habit):
+    assert [name for name, _ in habits.found_in(text)] == [habit]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 2 * (n > 1)",
+        'x = "a" * 3',
+        "x = y.known",
+        "x: dict[tuple[int, str], int]",
+        "self.why = lambda: 1",
+        'def f():\n    """Whatsoever."""',
+        "x = f(\n    1,  # of all\n)",
+    ],
+)
+def test_other_code_is_not(text):
+    assert list(habits.found_in(text)) == []
+
+
+def test_words_are_counted_whole_and_over_line_ends():
+    found = words.counted(["made anew", "deal"], "It is made\nanew. A great deal, ideally.")
+    assert found == Counter({"made anew": 1, "deal": 1})
+    assert words.avoided("| instead of | write |\n|---|---|\n| `a b`, `c` | `d` |\n\n") == ["a b", "c"]
