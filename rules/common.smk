@@ -5,12 +5,12 @@ from pathlib import Path
 
 from fairfl.jobs.page import write_rest
 from fairfl.judgement.claims import preflight
-from fairfl.planning import own_data
+from fairfl.planning import own_data, trial
 from fairfl.planning.reference import expected
 from fairfl.planning.requests import Requests
 from fairfl.planning.restriction import affordable
 
-workload = session.load(config, affordable, checks=[preflight.check, own_data.dealt])
+workload = session.load(config, affordable, checks=[preflight.check, own_data.dealt, trial.check])
 
 if session.display and not session.gpus:
     session.display.expected = functools.partial(expected, workload.scale.scale, session.cores)
