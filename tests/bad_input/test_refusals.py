@@ -109,7 +109,6 @@ PAPER = [
     ("eagle", "headline/utility", "gap_mx", "headline.utility: unknown 'gap_mx'; did you mean 'gap_max'"),
     ("eagle", "paper", "runs", "paper: 'runs': expected small letters and digits, but not calibrated, logs"),
     ("eagle", "paper", "eagle2", "'eagle2' must equal the file's name 'eagle'"),
-    ("fedeba", "equivalent_rows/0/rows/1/algorithm", "fedavgg", "rows.1: unknown 'fedavgg'; did you mean 'fedavg'"),
     ("fedeba", "consistency", [{"id": "c", "expr": "1 == 1", "setting": "u"}], "consistency.c: setting: unknown 'u'"),
     ("fedeba", "consistency", [{"id": "c", "expr": "1 == 1"}] * 2, "two relations share an id"),
     ("vred", "templates/base/tuning/algorithms/vred/betta", [1.0], "did you mean 'beta'"),

@@ -117,14 +117,6 @@ class Headline(Strict):
     source: str = Field(description="the words of the abstract, and why this setting and variant")
 
 
-class Alike(Strict):
-    """Rows that differ in name only: how far their printed numbers lie apart is what the paper's own seeds do."""
-
-    setting: str
-    rows: list[Row] = Field(min_length=2)
-    source: str = Field(description="why they are the same run but for its seeds")
-
-
 class SelectedArtifact(Strict):
     """A table or a figure, or the part of it with the settings that config.yaml selects."""
 
@@ -317,10 +309,6 @@ class Paper(Strict):
     )
     artifacts: dict[ArtifactName, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
-    equivalent_rows: list[Alike] = Field(
-        default_factory=list,
-        description="rows that are equal in effect: as near as the paper comes to itself",
-    )
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",

@@ -58,10 +58,6 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         yield "headline.baseline", paper.headline.baseline.algorithm, paper.algorithms
         yield "headline.fairness", paper.headline.fairness, paper.metrics
         yield "headline.utility", paper.headline.utility, paper.metrics
-    for number, group in enumerate(paper.equivalent_rows):
-        yield f"equivalent_rows.{number}.setting", group.setting, paper.settings
-        for place, row in enumerate(group.rows):
-            yield f"equivalent_rows.{number}.rows.{place}", row.algorithm, paper.algorithms
     for relation in paper.consistency:
         if relation.setting is not None:
             yield f"consistency.{relation.id}: setting", relation.setting, paper.settings

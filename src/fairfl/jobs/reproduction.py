@@ -106,7 +106,6 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
         recorded_claims,
         recorded_numbers,
     )
-    from fairfl.judgement.results import reported_of
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
     from fairfl.reporting.status import status_svg
@@ -115,9 +114,7 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
     papers = published(papers)
     tried = load_explanations(root, papers)
-    reproduction = Reproduction(
-        papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers)
-    )
+    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried)
     counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
     names = vocabulary(root, reproduction, others)
     made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}

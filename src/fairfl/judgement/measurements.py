@@ -9,15 +9,13 @@ other hardware has changed, numbers that something was fitted to, and those that
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import closeness_tolerance
-from fairfl.judgement.cells import Cell, key_of
+from fairfl.judgement.cells import key_of
 from fairfl.judgement.changes import changed_keys
-from fairfl.judgement.comparison import FITTED, verdict
+from fairfl.judgement.comparison import FITTED
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.metrics.origin import origin
 
@@ -89,16 +87,6 @@ def comparable(line: ComparisonLine) -> bool:
     replaced = "stand-in for" in line.data or changed_keys(changes)
     fitted = any(note.startswith(FITTED) for note in line.note.split("; "))
     return not (replaced or fitted) and origin(line.metric) != "timed"
-
-
-def by_tolerance_alone(line: ComparisonLine) -> ComparisonLine:
-    """An inconclusive number as it would be checked if every tolerance could tell; any other as it is."""
-    if line.verdict != INCONCLUSIVE:
-        return line
-    assert line.reported is not None and line.tolerance is not None
-    numbers = Cell(line.reported), Cell(line.ours)
-    tolerances = line.tolerance, closeness_tolerance(line.reported, line.unit, VerdictConfig())
-    return replace(line, verdict=verdict(*numbers, None, line.difference, tolerances))
 
 
 def measurements(

@@ -200,14 +200,6 @@ def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
     return {name: str(path) for name, path in paths.items() if path.is_file()}
 
 
-def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
-    """What papers report, by artifact name, as far as it is written down below `root`."""
-    owners = {setting: paper.metrics for paper in papers.values() for setting in paper.settings}
-    return Results(
-        {"reported": _reported(root, papers)}, owners.__getitem__, papers=papers
-    ).reported
-
-
 def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> Results:
     """What the selected artifacts show, from our `files` alone (see Results), and what papers report (below `root`).
 

@@ -25,11 +25,8 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import digits_of
 from fairfl.judgement.measurements import (
-    INCONCLUSIVE,
     Count,
-    by_tolerance_alone,
     count,
-    measurements,
 )
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import printed_cell
@@ -124,29 +121,6 @@ class RecordQueries:
         counts = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
         checked = f"{found.checked:,} have been checked at full scale"
         return f"Of {found.published:,} numbers {checked}: {counts}, {found.inconclusive:,} inconclusive."
-
-    def rules(self) -> str:
-        """A table of the papers' numbers: by their tolerances alone, and with those apart that cannot tell."""
-        rows = []
-        for name, paper in self._all.papers.items():
-            lines = self._lines(name)
-            alone, found = count(map(by_tolerance_alone, lines)), count(lines)
-            if found.checked:
-                before = [alone.agree, alone.close, alone.differ, share(alone)]
-                after = [found.agree, found.close, found.differ, found.inconclusive, share(found)]
-                rows.append([paper.called, *map(str, [*before, *after])])
-        words = ["agree", "close", "differ", "agree or close"]
-        lone = [f"{word}, by tolerance alone" for word in words]
-        header = ["paper", *lone, *words[:3], "inconclusive", words[3]]
-        return markdown_table(header, rows).strip()
-
-    def beyond(self) -> int:
-        """How many inconclusive numbers lie beyond their tolerance."""
-        places = measurements(self._lines()).values()
-        return sum(
-            one.verdict == INCONCLUSIVE and by_tolerance_alone(one).verdict != "agrees"
-            for one, *_ in places
-        )
 
     def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
         """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1')."""

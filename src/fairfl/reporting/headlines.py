@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.judgement.cells import digits_of, metric_of
-from fairfl.judgement.headlines import Change, SelfConsistency, changes
+from fairfl.judgement.headlines import Change, changes
 from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed, unit_words
@@ -132,19 +132,6 @@ def lines_of(
             PaperLine(name, paper.called, paper.topic, count(mine), said, theirs, ours, decided)
         )
     return lines
-
-
-def with_itself(found: SelfConsistency) -> str:
-    """How far a paper agrees with itself: in rows equal in effect, in numbers printed more than once."""
-    text = f"{found.differ:,} of {found.reprints:,} reprints have other values, {found.near:,} of them near"
-    if not found.differ:
-        text = (
-            f"{found.reprints:,} reprints are equal" if found.reprints else "prints nothing twice"
-        )
-    if not found.alike:
-        return text
-    shown = 100 * found.alike_near / found.alike
-    return f"{shown:.0f} % of {found.alike:,} pairs of rows equal in effect; {text}"
 
 
 def _named(paper: Paper, metric: str) -> tuple[str, str, int]:

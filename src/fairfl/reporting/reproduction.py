@@ -5,16 +5,14 @@ Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml a
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from fairfl.experiments.config import VerdictConfig
 from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.judgement.cells import DIVERGED, Cells, digits_of, metric_of
-from fairfl.judgement.headlines import self_consistency
+from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
 from fairfl.judgement.measurements import (
     CHECKED,
     DIFFER,
@@ -26,7 +24,7 @@ from fairfl.judgement.measurements import (
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed_cell
-from fairfl.reporting.headlines import claims_text, lines_of, with_itself
+from fairfl.reporting.headlines import claims_text, lines_of
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page.text import readable
 
@@ -44,9 +42,8 @@ class Reproduction:
         numbers: list[ComparisonLine],
         claims: list[ClaimLine],
         tried: dict[str, Explanations],
-        reported: Mapping[str, Cells],
     ) -> None:
-        self.papers, self.tried, self.reported = papers, tried, reported
+        self.papers, self.tried = papers, tried
         self.artifacts: dict[str, tuple[str, Artifact]] = {
             f"{name}_{key}": (name, artifact)
             for name, paper in papers.items()
@@ -87,7 +84,6 @@ class Reproduction:
             paper=paper,
             status=status,
             line=line,
-            reprints=with_itself(self_consistency(name, paper, self.reported, VerdictConfig())),
             tables=self._tables(name),
             differ=differ,
             reached=Counter(map(self._reached, differ)),
