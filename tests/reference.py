@@ -19,7 +19,6 @@ from fairfl.experiments.config import Config, VerdictConfig
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
-from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import grammar
 from fairfl.judgement.units import shown_as, unit_words
@@ -27,6 +26,7 @@ from fairfl.metrics import registry
 from fairfl.metrics.configuration import CONFIGURED
 from fairfl.metrics.origin import TIMED
 from fairfl.metrics.statistics import STATISTICS
+from tests.defaults import CONFIG
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ("eagle", "fedeba", "focus", "fedfv", "vred")
@@ -247,7 +247,7 @@ def config_keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str =
 
 def configuration() -> str:
     """Text of docs/configuration.md."""
-    rows = config_keys(Config, load(ROOT / "config.yaml"))
+    rows = config_keys(Config, CONFIG)
     text = (ROOT / "tests/configuration.md").read_text()
     return text.replace("{{ keys }}", table(("key", "default", "values", "meaning"), rows))
 

@@ -1,13 +1,9 @@
 """The registered algorithms that federate, and what those that cannot do without are given."""
 
-import shutil
-import subprocess
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import torch
-import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -15,23 +11,6 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 
 _REQUIRED = {"cgsv": {"Gamma": 0.5}, "eagle": {"lambda": 0.5, "norm": "l2_k"}, "power_of_choice": {"d": 3}}
-
-
-def ours(root: Path) -> list[str]:
-    """The papers of this project: those that config.yaml names, and the template."""
-    return [name for name in yaml.safe_load((root / "config.yaml").read_text())["papers"] if name != "*"] + ["template"]
-
-
-def copy_papers(root: Path, to: Path) -> None:
-    """papers/ without a user's own."""
-    own = [path.name for path in (root / "papers").glob("*.yaml") if path.stem not in ours(root)]
-    shutil.copytree(root / "papers", to / "papers", ignore=lambda *_: own)
-
-
-def uncommitted(root: Path) -> list[str]:
-    """Files of the package that git does not know: a user's own parts."""
-    command = ["git", "ls-files", "--others", "--exclude-standard", "src"]
-    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True).stdout.split()
 
 
 def required(name: str) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from snakemake import cli
-from snakemake.common.configfile import load_configfile
 
 from fairfl.commands import compare, main, new, show
 from fairfl.commands.main import COMMANDS, TARGETS
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime.errors import FairflError
+from tests.defaults import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,7 +48,7 @@ def read_snakemake(words: list[str], targets: tuple[str, ...] = ()) -> None:
     names = [*args.targets, *targets]
     if OWN & set(re.findall(r"[a-z]+", f"{given} {names}")):
         return
-    known = targets_of(repr(dict(load_configfile(ROOT / "config.yaml")) | given))
+    known = targets_of(repr(CONFIG | given))
     assert set(names) <= known, sorted(set(names) - known)
 
 

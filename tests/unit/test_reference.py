@@ -14,7 +14,6 @@ from fairfl.experiments.setting import Setting
 from fairfl.metrics import accuracy, registry
 from fairfl.metrics.registry import AGAINST, LOCAL, METRICS, UNITS, Vectors
 from tests import reference
-from tests.unit.registered import uncommitted
 
 NUMPY = {name: getattr(np, name) for name in ("mean", "sort", "sqrt", "degrees", "arccos", "log", "std", "sum")}
 
@@ -41,12 +40,17 @@ def test_every_metric_over_clients_has_a_formula_and_every_other_is_described():
     assert registry.SELECTED.keys() == reference.SELECTED.keys()
 
 
+def on_the_page(kind: str, text: str) -> list[str]:
+    """The plug-ins of a kind that have a section."""
+    return [name for name in names(kind) if f"\n### {name}\n" in text]
+
+
 @pytest.mark.parametrize("page", reference.PAGES)
-def test_the_pages_are_up_to_date(root, page):
-    """Of parts that git does not know, a user's own, nobody demands it."""
-    if own := uncommitted(root):
-        pytest.skip(f"{own[0]} is not committed")
-    assert (root / "docs" / page).read_text() == reference.PAGES[page](), "run `make reference`"
+def test_the_pages_are_up_to_date(root, page, monkeypatch):
+    """Of a user's own parts nobody demands it: `.ci/run` sees that the project's are on them."""
+    text = (root / "docs" / page).read_text()
+    monkeypatch.setattr(reference, "names", lambda kind: on_the_page(kind, text))
+    assert text == reference.PAGES[page](), "run `make reference`"
 
 
 def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):
@@ -68,7 +72,7 @@ def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):
 def test_every_key_of_a_setting_and_option_of_a_plug_in_stands_on_the_page(root):
     text = (root / "docs/reference.md").read_text()
     for kind in ("data", "partition", "models"):
-        for name in names(kind):
+        for name in on_the_page(kind, text):
             section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
             options = declaration(kind, name).Config.model_json_schema()["properties"]
             assert all(f"| `{key}` |" in section for key in options)

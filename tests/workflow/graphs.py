@@ -13,6 +13,7 @@ from fairfl.experiments.workload import Workload
 from fairfl.planning import plan
 from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
+from tests.defaults import usual_config
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +24,7 @@ def graph_of(workload: Workload) -> Graph:
         contextlib.chdir(ROOT),
         mock.patch.dict(os.environ),
         mock.patch("fairfl.workflow.session.load_workload", lambda *_: workload),
+        mock.patch("fairfl.workflow.session.usual_config", usual_config),
         mock.patch("fairfl.judgement.claims.preflight.check", lambda _: None),
     ):
         try:

@@ -65,7 +65,7 @@ patches:
 """
 SELECTION = ["scale=tiny", "papers=eagle", "artifacts=eagle_table1,eagle_figure2,eagle_figure3,eagle_table3"]
 FOLDERS = ("rules", "papers", "scales", "envs", "profiles", "src")
-FILES = ("Snakefile", "config.yaml")
+FILES = {"Snakefile": "Snakefile", "tests/config.yaml": "config.yaml"}  # as they are committed
 
 _HEAD = re.compile(r"(?:local)?rule (\w+):")
 _TOTAL = re.compile(r"^total +(\d+)$", re.M)
@@ -161,8 +161,8 @@ class Project:
         ignore = shutil.ignore_patterns("*.pyc.*")  # bytecode goes by the sources' times, what is half written does not
         for name in FOLDERS:
             shutil.copytree(root / name, folder / name, ignore=ignore)
-        for name in FILES:
-            shutil.copy(root / name, folder / name)
+        for name, place in FILES.items():
+            shutil.copy(root / name, folder / place)
         (folder / "scales" / "tiny.yaml").write_text(scale)
         self.select(selection)
 

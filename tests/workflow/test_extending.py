@@ -31,7 +31,6 @@ def clone(root, tmp_path) -> Project:
     for name in ("tests", "schemas"):
         shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(root / "pyproject.toml", tmp_path)
-    shutil.copy(root / "config.yaml", tmp_path)
     return project
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from fairfl.experiments.workload import load_workload
+from tests.defaults import CONFIG
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -119,7 +120,7 @@ def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
     from snakemake.target_jobs import parse_target_jobs_cli_args
     from snakemake_interface_executor_plugins.utils import TargetSpec, encode_target_jobs_cli_args
 
-    config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": scale, "tuned": True}
+    config = CONFIG | {"scale": scale, "tuned": True}
     runs = load_workload(root, config).runs
     specs = [
         TargetSpec("train", {"setting": run.setting, "variant": run.variant.folder, "seed": str(run.seed)})

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from fairfl.commands import compare
-from fairfl.experiments.plugins import PACKAGE, names
+from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.errors import FairflError
-from tests.unit.registered import copy_papers
+from tests.defaults import copy_config, copy_papers
 
 OWN = "term/alpha=2.0"  # an algorithm that none of the tables below has
 
@@ -21,9 +21,9 @@ OWN = "term/alpha=2.0"  # an algorithm that none of the tables below has
 @pytest.fixture()
 def clone(root, tmp_path, monkeypatch):
     """What the command reads of the repository, in a folder of its own; what it tells Snakemake is kept, not run."""
-    copy_papers(root, tmp_path)
+    copy_papers(tmp_path)
     shutil.copytree(root / "scales", tmp_path / "scales")
-    shutil.copy(root / "config.yaml", tmp_path)
+    copy_config(tmp_path)
     told = []
     run = lambda words: told.append(words[words.index("snakemake") + 1 :]) or SimpleNamespace(returncode=0)  # noqa: E731
     monkeypatch.setattr(compare, "_takes", lambda config: ["takes: about 3 min"])
@@ -122,7 +122,7 @@ def test_what_cannot_be_compared_leaves_nothing(clone, words, message):
 
 def test_an_algorithm_of_a_file_elsewhere(tmp_path):
     """A link is laid to it, so that an edit is noticed; another file of the name is left alone."""
-    folder = tmp_path / "algorithms"
+    before, folder = names("algorithms"), tmp_path / "algorithms"
     folder.mkdir()
     (folder / "taken.py").write_text("")
     undo = ExitStack()
@@ -138,7 +138,7 @@ def test_an_algorithm_of_a_file_elsewhere(tmp_path):
             compare._linked(tmp_path / f"{name}.py", folder, undo)
     undo.close()
     assert not (folder / "mine.py").is_symlink()
-    assert "mine" not in names("algorithms") and (PACKAGE / "algorithms").is_dir()
+    assert names("algorithms") == before
 
 
 def test_what_came_out_is_said(tmp_path):

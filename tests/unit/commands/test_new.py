@@ -9,7 +9,7 @@ import pytest
 
 from fairfl.commands import new
 from fairfl.runtime.errors import FairflError
-from tests.unit.registered import copy_papers
+from tests.defaults import copy_config, copy_papers
 
 KINDS = ("algorithm", "dataset", "paper")
 
@@ -17,8 +17,8 @@ KINDS = ("algorithm", "dataset", "paper")
 @pytest.fixture()
 def clone(root, tmp_path) -> Path:
     """What the command reads of the repository, in a folder of its own."""
-    copy_papers(root, tmp_path)
-    shutil.copy(root / "config.yaml", tmp_path)
+    copy_papers(tmp_path)
+    copy_config(tmp_path)
     return tmp_path
 
 
@@ -81,10 +81,11 @@ def test_bad_names_are_refused(clone, kind, name):
 @pytest.mark.slow
 def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
     ignore = shutil.ignore_patterns("*.pyc.*")
-    copy_papers(root, tmp_path)
+    copy_papers(tmp_path)
     for name in ("src", "scales", "schemas", "tests"):
         shutil.copytree(root / name, tmp_path / name, ignore=ignore)
-    for name in ("Snakefile", "config.yaml", "pyproject.toml"):
+    copy_config(tmp_path)
+    for name in ("Snakefile", "pyproject.toml"):
         shutil.copy(root / name, tmp_path / name)
     environment = {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
     for kind in KINDS:

@@ -12,7 +12,7 @@ from fairfl.experiments import plugins, strict
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow import code_hash
-from tests.unit.registered import copy_papers
+from tests.defaults import copy_config, copy_papers
 
 WITHOUT = "paper: {0}\ntitle: t\nsources: own\nmetrics: {{}}\nalgorithms: {{{1}: {{title: x}}}}\nartifacts: {{{2}}}\n"
 STATIC = "table1: {kind: static_table, title: T, caption: c, header: [a], content: [[b]]}"
@@ -20,9 +20,9 @@ STATIC = "table1: {kind: static_table, title: T, caption: c, header: [a], conten
 
 @pytest.fixture()
 def clone(root, tmp_path):
-    copy_papers(root, tmp_path)
+    copy_papers(tmp_path)
     shutil.copytree(root / "scales", tmp_path / "scales")
-    shutil.copy(root / "config.yaml", tmp_path)
+    copy_config(tmp_path)
     return tmp_path
 
 

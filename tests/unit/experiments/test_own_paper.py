@@ -13,7 +13,7 @@ from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import train
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import SpecError
-from tests.unit.registered import copy_papers
+from tests.defaults import CONFIG, copy_config, copy_papers
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
 
@@ -69,16 +69,16 @@ def test_papers_are_found_by_patterns_in_their_order(wanted, found):
 
 
 def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_path, template):
-    copy_papers(root, tmp_path)
+    copy_papers(tmp_path)
     shutil.copytree(root / "scales", tmp_path / "scales")
-    shutil.copy(root / "config.yaml", tmp_path)
+    copy_config(tmp_path)
     before = usual_config(tmp_path).papers
     assert before[:5] == ["eagle", "fedeba", "focus", "fedfv", "vred"] and TEMPLATE not in before
     template["settings"] = {"mine_digits": template["settings"]["template_digits"]}
     for artifact in template["artifacts"].values():
         artifact["settings"] = ["mine_digits"]
     written(tmp_path / "papers", template | {"paper": "mine"}, "mine")
-    workload = load_workload(tmp_path, yaml.safe_load((tmp_path / "config.yaml").read_text()))
+    workload = load_workload(tmp_path, CONFIG)
     assert workload.config.papers == [*before, "mine"]
     assert "mine_table1" in workload.artifacts
 
@@ -112,7 +112,7 @@ def borrowing(root, tmp_path):
     """A function: the workload of an own paper, changed by some function, that uses FedFV's setting."""
     for folder in ("papers", "scales"):
         shutil.copytree(root / folder, tmp_path / folder)
-    shutil.copy(root / "config.yaml", tmp_path)
+    copy_config(tmp_path)
 
     def load(change=lambda paper: None, **config):
         paper = json.loads(json.dumps(BORROWED))

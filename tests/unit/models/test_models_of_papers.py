@@ -5,7 +5,7 @@ import torch
 
 from fairfl import models
 from fairfl.experiments.workload import load_workload
-from tests.unit.registered import ours
+from tests.defaults import PAPERS
 
 # Shape of a sample and outputs, by data set. BERT and an LSTM take token ids.
 RGB, GREY, EMBEDDED = (3, 32, 32), (1, 28, 28), (1, 8, 8)
@@ -34,7 +34,7 @@ SAMPLES = {
 
 @pytest.mark.parametrize("scale", ["quick", "small", "full"])
 def test_every_model_of_a_paper_can_be_built(root, scale):
-    workload = load_workload(root, {"scale": scale, "papers": ours(root)})
+    workload = load_workload(root, {"scale": scale, "papers": [*PAPERS, "template"]})
     for name, setting in workload.settings.items():
         shape, outputs = SAMPLES[setting.data.name]
         if getattr(setting.data, "base", None) == "digits":

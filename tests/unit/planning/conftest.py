@@ -1,10 +1,10 @@
 """The project's configuration at full scale, with other keys; stored results say what jobs take, and restore none."""
 
 import pytest
-import yaml
 
 from fairfl.experiments.workload import load_workload
 from fairfl.planning import estimate
+from tests.defaults import CONFIG, copy_config
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +17,7 @@ def nothing_known():
 
 @pytest.fixture(scope="session")
 def configuration(root):
-    usual = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "full", "recorded": "ignore"}
-    return lambda **more: usual | more
+    return lambda **more: CONFIG | {"scale": "full", "recorded": "ignore"} | more
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +30,8 @@ def load(root, configuration):
 def folder(root, tmp_path, monkeypatch):
     """Where results go: papers, config.yaml and stored results are the project's."""
     (tmp_path / "results").mkdir()
-    for name in ("papers", "config.yaml", "results/recorded"):
+    for name in ("papers", "results/recorded"):
         (tmp_path / name).symlink_to(root / name)
+    copy_config(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path

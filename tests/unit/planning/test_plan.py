@@ -12,6 +12,7 @@ from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.planning import plan, reference
 from fairfl.planning.budget import Planner
+from tests import defaults
 from tests.workflow.graphs import graph_of
 
 SETTINGS = ["fedfv_fmnist", "fedfv_mnist"]
@@ -22,8 +23,10 @@ ONLY = {"papers": ["fedfv"], "settings": SETTINGS, "seeds": [0, 1], "device": "c
 
 
 @pytest.fixture
-def printed(root, configuration, folder, capsys):
+def printed(root, configuration, folder, capsys, monkeypatch):
     """A function: the lines of a plan with other keys."""
+    for module in ("planning.plan", "workflow.session"):
+        monkeypatch.setattr(f"fairfl.{module}.usual_config", defaults.usual_config)
 
     def of(**more):
         plan.main(["--config", json.dumps(configuration(**ONLY | more)), "--root", str(root)])
@@ -78,11 +81,11 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(printed, load):
     assert " 67 are checked by what is done, " in tells
 
 
-def test_the_command_that_runs_it_says_what_config_yaml_does_not(root):
-    usual = usual_config(root).model_dump(mode="json")
-    assert plan.command(root, Config(**usual)) == "snakemake --cores all"
+def test_the_command_that_runs_it_says_what_config_yaml_does_not(folder):
+    usual = usual_config(folder).model_dump(mode="json")
+    assert plan.command(folder, Config(**usual)) == "snakemake --cores all"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
-    changed = plan.command(root, Config(**usual | more))
+    changed = plan.command(folder, Config(**usual | more))
     assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
 
 

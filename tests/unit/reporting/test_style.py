@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import yaml
 from matplotlib.backends import _backend_pdf_ps
 from matplotlib.colors import to_rgb
 from matplotlib.font_manager import findfont
@@ -12,6 +11,7 @@ from matplotlib.ft2font import FT2Font
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import style
+from tests.defaults import CONFIG
 
 # What eyes see of linear RGB: all of it, or without the cones for red or for green (Machado and others, 2009).
 EYES = {
@@ -45,7 +45,7 @@ def distance(one: str, other: str, eyes: str = "normal") -> float:
 @pytest.fixture(scope="module")
 def meeting(root) -> set[tuple[str, str]]:
     """Pairs of algorithms that a figure shows both of; of more than a dozen no colours can be so far apart."""
-    workload = load_workload(root, yaml.safe_load((root / "config.yaml").read_text()))
+    workload = load_workload(root, CONFIG)
     figures = [artifact for _, _, artifact in workload.artifacts.values() if artifact.plot]
     shown = [{row.algorithm for row in figure.rows} for figure in figures]
     return {pair for algorithms in shown if len(algorithms) <= 12 for pair in combinations(sorted(algorithms), 2)}

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.facts import Facts
 from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_page, latex_table
+from tests.defaults import CONFIG
 from tests.unit.reporting import demo
 
 METRICS = {
@@ -190,7 +190,7 @@ FACTS = Facts(scale="quick", settings={})
 
 @cache
 def workload() -> Workload:
-    return load_workload(ROOT, yaml.safe_load((ROOT / "config.yaml").read_text()))
+    return load_workload(ROOT, CONFIG)
 
 
 def written(name: str) -> str:

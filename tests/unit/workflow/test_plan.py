@@ -12,6 +12,7 @@ from benchmarks.pretend import finish
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime import arithmetic, records
 from fairfl.workflow.rerun import Rerun
+from tests.defaults import copy_config
 from tests.workflow.graphs import graph_of
 
 
@@ -59,8 +60,8 @@ class Stored:
 @pytest.fixture(scope="module")
 def everything(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan")
-    for name in ("papers", "config.yaml"):
-        (folder / name).symlink_to(root / name)
+    (folder / "papers").symlink_to(root / "papers")
+    copy_config(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         finish(Stored(root).graph)
