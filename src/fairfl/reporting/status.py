@@ -33,7 +33,8 @@ def status_svg(counts: Mapping[str, Count]) -> str:
 
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
-    axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))
+    axes = figure.add_axes((0.18, below / height, 0.78, 1 - (below + 0.05) / height))
+    labels = [f"{name} ({found.published:,})" for name, found in counts.items()]
     left = [0.0] * len(counts)
     for word, colour in COLOURS.items():
         many = [shares(found)[word] for found in counts.values()]
@@ -41,15 +42,16 @@ def status_svg(counts: Mapping[str, Count]) -> str:
             100 * number / max(1, found.published)
             for number, found in zip(many, counts.values(), strict=True)
         ]
-        bars = axes.barh(list(counts), widths, left=left, color=colour, height=0.7, label=word)
+        bars = axes.barh(labels, widths, left=left, color=colour, height=0.7, label=word)
         texts = [
-            f"{number:,}" if width >= 6 else "" for number, width in zip(many, widths, strict=True)
+            f"{number:,}" if width >= 2.5 else ""
+            for number, width in zip(many, widths, strict=True)
         ]
         axes.bar_label(
             bars,
             texts,
             label_type="center",
-            fontsize=9,
+            fontsize=8,
             color="white" if word == "agree" else "black",
         )
         left = [before + width for before, width in zip(left, widths, strict=True)]
