@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.data.interface import RemoteFile
+from fairfl.runtime import inputs, opened
 from fairfl.runtime.errors import FairflError
 
 BERT = "bert-base-uncased"
@@ -116,6 +117,8 @@ def _verify(path: Path) -> None:
             f"{path}: damaged, or another file: its sha256 begins with {digest[: len(named[1])]}, not with the "
             f"{named[1]} of its name; delete it and download it again"
         )
+    if named:
+        inputs.expect(path, named[1])
 
 
 def contents(
@@ -134,14 +137,8 @@ def contents(
     Raises:
         FairflError: a file cannot be read.
     """
-    if not isinstance(choice, str) or choice == IMAGENET:
-        return {}
-    files = [_expanded(choice)]
-    if not files[0].is_file():
-        folder = find(BERT if choice == AUTO else choice, data_folder)
-        files = [folder / name for name in FILES] if folder else []
     try:
-        digests = {file.name: (sha256 or _sha256)(file) for file in files}
+        digests = {file.name: (sha256 or _sha256)(file) for file in _files(choice, data_folder)}
     except OSError as error:
         raise FairflError(
             f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}"
@@ -151,8 +148,20 @@ def contents(
     )
 
 
+def _files(choice: Any, data_folder: Path | None = None) -> list[Path]:
+    if not isinstance(choice, str) or choice == IMAGENET:
+        return []
+    if (file := _expanded(choice)).is_file():
+        return [file]
+    folder = find(BERT if choice == AUTO else choice, data_folder)
+    return [folder / name for name in FILES] if folder else []
+
+
 def check(choice: Any, planned: Mapping[str, str]) -> None:
-    """Raises FairflError if the files of a model, which has just been loaded, are not the `contents` of the plan."""
+    """Expect the files of a model, which has just been loaded, to be the `contents` of the plan until the job ends.
+
+    Raises FairflError if they are not.
+    """
     found = contents(choice)
     if differ := sorted(
         name for name in found.keys() | planned.keys() if found.get(name) != planned.get(name)
@@ -161,6 +170,8 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
             f"model.pretrained: {choice!r}: {', '.join(differ)} {'are' if differ[1:] else 'is'} not the "
             f"file{'s' if differ[1:] else ''} that this job was planned with; run the same command again"
         )
+    for file in _files(choice):
+        inputs.expect(file, planned.get(file.name) or PUBLISHED_BERT[file.name])
 
 
 def _sha256(path: Path) -> str:
@@ -186,7 +197,9 @@ def _cached(name: str) -> Iterator[Path]:
         entry = _hub_cache() / f"models--{full.replace('/', '--')}"
         newest = entry / "refs" / "main"
         if newest.is_file():
-            yield entry / "snapshots" / newest.read_text().strip()
+            with opened.by_fairfl():
+                commit = newest.read_text().strip()
+            yield entry / "snapshots" / commit
 
 
 def _cache() -> str:

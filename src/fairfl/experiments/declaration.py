@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from fairfl.experiments.plugins import PACKAGE, known
+from fairfl.runtime import opened
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.hooks import no_hook
 from fairfl.runtime.plain_data import one_line
@@ -36,6 +37,7 @@ _BUILT_IN = (
 
 
 @cache
+@opened.by_fairfl()
 def declaration(kind: str, name: str) -> SimpleNamespace:
     """The `Config` class, the upper-case constants and the class attributes of src/fairfl/<kind>/<name>.py.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+from fairfl.runtime import opened
 from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.hooks import place
 from fairfl.runtime.plain_data import one_line, shown
@@ -21,6 +22,7 @@ _PLURAL = {"data": "data sets", "partition": "partitioners", "reporting/plots": 
 
 
 @cache
+@opened.by_fairfl()
 def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "data", "models", "modifiers", "partition", "reporting/plots"), sorted."""
     return tuple(

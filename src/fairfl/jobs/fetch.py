@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairfl.data import pretrained, registry
 from fairfl.data.download import Copy, find_all, known
 from fairfl.data.interface import RemoteFile
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import atomic, cli, job, opened
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
 
@@ -88,7 +88,8 @@ def main(argv: list[str] | None = None) -> None:
         options = from_text(args.options, registry.load(name).Config, "--options")
         files = registry.files(name, options.model_dump())
     with job.run_context(args, args.out):
-        copies = find_all(files, name, args.folder, args.mirror, args.offline)
+        with opened.by_fairfl():  # each is compared with its hash
+            copies = find_all(files, name, args.folder, args.mirror, args.offline)
         _check(files, name, copies, args.folder, args.spec)
         records = [
             {

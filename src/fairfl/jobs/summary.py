@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.workload import load_workload
-from fairfl.runtime import atomic, job
+from fairfl.runtime import atomic, job, opened
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import from_text
 
@@ -72,6 +72,8 @@ def write(
     args.root = args.code or args.root
     config = from_text(args.config, dict, "--config")
     with job.run_context(args, *args.out):
-        made = text(load_workload(args.root, config), args)
+        with opened.by_fairfl():  # the spec has what it says
+            workload = load_workload(args.root, config)
+        made = text(workload, args)
         for path, content in zip(args.out, [made] if isinstance(made, str) else made, strict=True):
             atomic.write_text(path, content)

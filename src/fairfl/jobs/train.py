@@ -146,12 +146,10 @@ def _simulation(
 ) -> "Simulation":
     """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
     from fairfl import algorithms
-    from fairfl.simulation import run_files, toy_run
+    from fairfl.simulation import run_files
     from fairfl.simulation.simulation import Simulation
 
     memberships = run_files.memberships(args.after) if args.after else None
-    if args.code:
-        toy_run.check_once(args.code, spec, clients.count, memberships)
     needed = "val_best" in algorithms.load(spec.algorithm).measurements
     if needed and args.optima is None:
         raise FairflError(

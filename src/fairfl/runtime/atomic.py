@@ -6,10 +6,12 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from fairfl.runtime import opened
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+-[0-9a-f]{8}\.tmp")
 # Errors of a write, which do not say of which file: no space, no quota, a file size limit.
@@ -48,7 +50,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not tempfile: its mode 0600 would survive the rename and lock others out of a shared folder.
-    temp = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    temp = path.parent / f".{path.name}.{os.getpid()}-{time.time_ns() % 2**32:08x}.tmp"
     try:
         os.close(os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temp
@@ -63,7 +65,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
             raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
         raise
     # The rename itself lives in the folder; some file systems cannot sync folders.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), opened.by_fairfl():
         _sync(path.parent)
 
 

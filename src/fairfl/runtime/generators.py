@@ -1,13 +1,15 @@
-"""The global generators of Python, numpy and torch, from which code draws that asks no one for a seed.
+"""The global generators of Python, numpy and torch, and the system's, from which code draws that gives no seed.
 
 A job seeds them at its start and keeps them in its checkpoint, so that such draws repeat, too.
 """
 
+import os
 import random
 import sys
 from typing import Any
 
 _SEEDS = 2**32  # numpy's are below, as a run's are; one that is not is refused later, with its key
+_system = random.Random(0)  # in the place of the system's entropy
 
 
 def seed(number: int) -> None:
@@ -21,6 +23,32 @@ def seed(number: int) -> None:
         torch.manual_seed(number)
 
 
+def replace_entropy(number: int) -> None:
+    """Let whatever is given no seed draw one that follows from this number: `default_rng()`, `SystemRandom()`,
+    `Random()`, `Generator().seed()`, `os.urandom(8)`, `uuid4()`."""
+    import numpy as np
+
+    _system.seed(number)
+    os.urandom = random._urandom = _system.randbytes  # type: ignore[attr-defined]
+    np.random.bit_generator.randbits = _system.getrandbits  # type: ignore[attr-defined]
+    random.Random, random.seed = _Random, _Random.seed.__get__(random._inst)  # type: ignore[attr-defined,misc,assignment]
+    if (torch := sys.modules.get("torch")) and not hasattr(torch.Generator, "own"):
+
+        class Generator(torch.Generator):  # type: ignore[misc,name-defined]
+            own = True
+
+            def seed(self) -> int:
+                return int(self.manual_seed(_system.getrandbits(63)).initial_seed())
+
+        torch.Generator = Generator
+        torch.seed = lambda: Generator.seed(torch.default_generator)
+
+
+class _Random(random.Random):
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        random._inst.__class__.seed(self, _system.getrandbits(64) if a is None else a, version)  # type: ignore[attr-defined]
+
+
 def state() -> dict[str, Any]:
     """Where they stand, in types that torch.load takes from a file that is data only."""
     import numpy as np
@@ -30,6 +58,7 @@ def state() -> dict[str, Any]:
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {
         "python": random.getstate(),
+        "system": _system.getstate(),
         "numpy": (name, torch.from_numpy(np.asarray(key, np.int64)), *rest),
         "torch": torch.get_rng_state(),
         "cuda": cuda,
@@ -43,6 +72,7 @@ def restore(saved: dict[str, Any]) -> None:
 
     name, key, *rest = saved["numpy"]
     random.setstate(saved["python"])
+    _system.setstate(saved["system"])
     np.random.set_state((name, key.numpy().astype("uint32"), *rest))
     torch.set_rng_state(saved["torch"])
     if saved["cuda"]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TypeVar
 
-from fairfl.runtime import cluster
+from fairfl.runtime import cluster, opened
 from fairfl.runtime.errors import FairflError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -45,6 +45,7 @@ Found = TypeVar("Found")
 _held: int | None = None  # the lock of this process; closing it would drop it
 
 
+@opened.by_fairfl()
 def visible() -> list[str]:
     """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
 
@@ -94,6 +95,7 @@ def _listed() -> list[str]:
     return names
 
 
+@opened.by_fairfl()
 def take(alone: bool = False) -> str | None:
     """Make one GPU the only one that CUDA finds in this process, which keeps a slot on it to its end.
 

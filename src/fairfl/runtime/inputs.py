@@ -45,6 +45,11 @@ def check() -> None:
             expect(file, digest)
 
 
+def files() -> list[Path]:
+    """The files that are expected."""
+    return [file for _, file, _ in _expected.values()]
+
+
 def forget() -> None:
     """Expect nothing any more."""
     _expected.clear()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, atomic, generators, inputs, locks, records, sealed, watch
+from fairfl.runtime import arithmetic, atomic, generators, inputs, locks, opened, records, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -59,9 +59,9 @@ class Parser(argparse.ArgumentParser):
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         found: Any = super().parse_args(words, namespace)
         sealed.work_from(found.code)
-        _seed(found)
         if found.code:
-            watch.begin(_readable(found))
+            opened.begin()
+        _seed(found)
         return found
 
 
@@ -138,13 +138,18 @@ def run_context(
     if note:
         own["instructions"] = note.with_earlier(own["instructions"])
     with contextlib.ExitStack() as until_written:
-        if args.code:
-            until_written.enter_context(locks.use(args.code / sealed.LOCK))
-            described["snapshot"] = args.code.name
-        atomic.sweep([*outputs, args.record, *scratch])
-        until_written.callback(watch.end)
+        with opened.by_fairfl():
+            if args.code:
+                until_written.enter_context(locks.use(args.code / sealed.LOCK))
+                described["snapshot"] = args.code.name
+            atomic.sweep([*outputs, args.record, *scratch])
         yield key
-        watch.check()
+        try:
+            opened.check([*_given(args), *scratch, *expected, *inputs.files()], spec.get("code"))
+        except FairflError:
+            for output in outputs:
+                records.set_aside(str(output))
+            raise
         inputs.check()
         described["drawn_with"] = {
             name: arithmetic.version(name) for name in ("numpy", "scikit-learn")
@@ -182,22 +187,19 @@ class _Note:
             self.path.unlink(missing_ok=True)
 
 
-def _readable(args: argparse.Namespace) -> list[str]:
-    """Where data sets and models may read: contents there are in the spec, or in records of jobs that fetch."""
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    homes = [
-        os.environ.get(name, "")
-        for name in ("FAIRFL_DATA_FOLDER", "HF_HUB_CACHE", "HF_HOME", "TORCH_HOME")
-    ]
-    weights = (from_text(args.spec, dict, "--spec").get("model") or {}).get("pretrained")
-    own = os.path.expanduser(weights) if isinstance(weights, str) and os.sep in weights else ""
-    return [folder for folder in (str(getattr(args, "folder", "")), cache, own, *homes) if folder]
+def _given(args: argparse.Namespace) -> Iterator[Path]:
+    """Files and folders that the job was called with."""
+    for value in vars(args).values():
+        yield from filter(lambda part: isinstance(part, Path), value if isinstance(value, list) else [value])
 
 
 def _seed(args: argparse.Namespace) -> None:
-    """Seed the global generators from the run's seed."""
+    """Seed the generators that are given no seed from the run's."""
     seed = from_text(args.spec, dict, "--spec").get("seed", 0)
-    generators.seed(seed if isinstance(seed, int) and seed >= 0 else 0)
+    number = seed if isinstance(seed, int) and seed >= 0 else 0
+    generators.seed(number)
+    if args.code:
+        generators.replace_entropy(number)
 
 
 def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from fairfl.runtime import opened
+
 INFO = Path("/proc/cpuinfo")
 # The widest set of vector instructions decides how a BLAS adds up, so which last bits a number has.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "asimd": "NEON"}
@@ -21,6 +23,7 @@ _LIMITS = (
 
 
 @cache
+@opened.by_fairfl()
 def cpu_name() -> str:
     """'AMD EPYC (family 25, model 17, AVX-512)'; the architecture where the system does not tell.
 

@@ -5,7 +5,10 @@ import the package from that copy and read the project's files there, so an edit
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+
+from fairfl.runtime.errors import FairflError
 
 VARIABLE = "FAIRFL_CODE"  # the copy that jobs import from: its absolute path
 LOCK = ".lock"  # in the copy; a job that works from it holds a lock on this file
@@ -29,6 +32,20 @@ def in_copy(path: Path) -> Path:
     """Where a file of the project lies for this process; all other paths stay as they are."""
     sealed = _copy / path if _copy else path
     return sealed if sealed.is_file() else path
+
+
+def written_to(copy: Path, files: Iterable[str]) -> list[str]:
+    """Files of a copy that were written to since it was made, even if they are as before. Raises OSError if one is gone."""
+    lock = copy / LOCK
+    made = lock.stat().st_ctime_ns if lock.exists() else 0
+    return [file for file in files if (copy / file).stat().st_ctime_ns > made]
+
+
+def check(files: Iterable[str]) -> None:
+    """Raises FairflError if one of these files was written to since the copy that this process works from was made."""
+    if _copy and (changed := written_to(_copy, files)):
+        what = "was written to since this copy was made, jobs may have run it"
+        raise FairflError(f"{changed[0]}: {what}; run the same command again")
 
 
 def as_in_project(message: str) -> str:

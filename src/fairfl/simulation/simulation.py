@@ -160,7 +160,6 @@ class Simulation:
         spaced = log_spaced(rounds, self.spec.evaluate_log) if self.spec.evaluate_log else ()
         if checkpoint and (saved := checkpoint.restore()) is not None:
             self.load_state_dict(saved)
-            print(f"resuming from round {self.round}", flush=True)
         else:
             self.record_evaluation()
         latest = partial(self.history.latest, self.spec.evaluated_parts[-1])
@@ -170,8 +169,8 @@ class Simulation:
             if self.round % every == 0 or self.round == rounds or self.round in spaced:
                 self.record_evaluation()
             progress.step(self.round, force=self.round == rounds)
-            if checkpoint and self.round < rounds and checkpoint.due():
-                checkpoint.save(self.state_dict())
+            if checkpoint and self.round < rounds:
+                checkpoint.step(self.round, self.state_dict, self.load_state_dict)
         self.history.fetch()
         self.result.x = self.x
         return self.result

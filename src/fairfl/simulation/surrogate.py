@@ -117,11 +117,19 @@ class Pooled:
         )
         self.epoch += local.epochs
 
+    def state_dict(self) -> dict[str, Any]:
+        """All that a resumed run needs, on the CPU."""
+        return {"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        self.x, self.epoch = saved["x"].to(self.device), saved["epoch"]
+        self.curve, self.best = saved["curve"], saved["best"]
+
     def run(self, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
         """From where the checkpoint stands to the last epoch, or until the test loss is not finite."""
         if checkpoint and (saved := checkpoint.restore()) is not None:
-            self.x, self.epoch = saved["x"].to(self.device), saved["epoch"]
-            self.curve, self.best = saved["curve"], saved["best"]
+            self.load_state_dict(saved)
         else:
             self.measure()
         epochs, every = self.spec.surrogate.epochs, self.local.epochs
@@ -130,10 +138,8 @@ class Pooled:
             self.train()
             self.measure()
             progress.step(-(-self.epoch // every), force=self.epoch == epochs)
-            if checkpoint and self.epoch < epochs and checkpoint.due():
-                checkpoint.save(
-                    {"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best}
-                )
+            if checkpoint and self.epoch < epochs:
+                checkpoint.step(self.epoch, self.state_dict, self.load_state_dict)
         curve = {
             "epoch": [epoch for epoch, _ in self.curve],
             "loss_test": [finite(loss) for _, loss in self.curve],

@@ -3,8 +3,8 @@
 The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
 `a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime`. Modules that are looked up by name at run time
 are invisible to any import graph: the caller names them as entries. Of a module counts what is in its normal form
-(fairfl.workflow.normal_form), with the files beside it that it names, READS = ("beside.json",); that a plug-in reads no
-other is seen while it runs (fairfl.runtime.watch).
+(fairfl.workflow.normal_form). Files beside it that it names, READS = ("beside.json",), have hashes of their own; that a
+job runs and reads nothing else is seen at its end (fairfl.runtime.opened).
 """
 
 import ast
@@ -43,7 +43,7 @@ READERS = {
 MEMORY = Path("results/.code_hashes.json")
 _used: dict[
     str, list[Any]
-] = {}  # of this plan: files of a module, hashed -> hash of what counts in them, reads_programs
+] = {}  # of this plan: source of a module, hashed -> hash of what counts in it, reads_programs
 _BESIDE = (".css", ".j2", ".js")  # not what editors and merges leave: page.py~, page.py.orig
 
 
@@ -125,7 +125,7 @@ def _graph() -> Any:
 
 @cache
 def closure(*entries: str) -> dict[str, str]:
-    """Hash of every module that can change what running the entry modules results in: {module: hash}, sorted."""
+    """Hash of all that can change what running the entry modules results in: {module or file beside it: hash}."""
     modules = set(entries)
     _graph()
     for entry in entries:
@@ -146,7 +146,10 @@ def closure(*entries: str) -> dict[str, str]:
         module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING)
     )
     whole = any(map(_reads_programs, hashed))
-    return {module: _hashed(module, whole)[0] for module in hashed}
+    files = sorted({path for module in hashed for path in _beside(_path(module), _source(module))})
+    return {module: _hashed(module, whole)[0] for module in hashed} | {
+        path.relative_to(ROOT).as_posix(): digest(read_bytes(path)) for path in files
+    }
 
 
 def _imported(module: str) -> set[str]:
@@ -173,31 +176,18 @@ def _reads_programs(module: str) -> bool:
 
 @cache
 def _hashed(module: str, whole: bool) -> tuple[str, bool]:
-    """Digest of a module's normal form and of the files that go with it, and whether it may read programs.
-
-    It is computed once for each content of these files.
-
-    `page.html.j2` goes with `page.py`. Raises FairflError if a file that it names is missing.
-    """
-    path, source = _path(module), _source(module)
-    beside = [
-        path.with_name(name)
-        for name in sorted(os.listdir(path.parent))
-        if name.startswith(f"{path.stem}.") and name.endswith(_BESIDE)
-    ]
-    files = b"".join(
-        file.name.encode() + read_bytes(file) for file in [*beside, *files_named(path, source)]
-    )
+    """Digest of a module's normal form, and whether it may read programs; computed once for each source."""
+    source = _source(module)
     options = (whole, _is_job(module), sys.version_info[:2], len(source))
-    key = hashlib.sha256(_form() + repr(options).encode() + source + files).hexdigest()
+    key = hashlib.sha256(_form() + repr(options).encode() + source).hexdigest()
     if key not in _used:
-        _used[key] = _seen().get(key) or _computed(module, source, whole, files)
+        _used[key] = _seen().get(key) or _computed(module, source, whole)
     return _used[key][0], _used[key][1]
 
 
-def _computed(module: str, source: bytes, whole: bool, files: bytes) -> list[Any]:
+def _computed(module: str, source: bytes, whole: bool) -> list[Any]:
     text = normal_form(decode_source(source), whole, job=_is_job(module))
-    return [digest(text.encode() + files), reads_programs(text)]
+    return [digest(text.encode()), reads_programs(text)]
 
 
 @cache
@@ -220,24 +210,32 @@ def save() -> None:
             atomic.write_text(MEMORY, json.dumps(_used))
 
 
-def files_named(path: Path, source: bytes) -> list[Path]:
-    """The files beside a module that its READS names. Raises FairflError if one is not there."""
-    found: list[Path] = []
-    for node in ast.parse(source).body if b"READS" in source else ():
-        if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "READS"):
-            continue
-        try:
-            names = tuple(ast.literal_eval(node.value))
-        except (ValueError, TypeError):
-            raise FairflError(
-                f"{place_of(path, node.lineno)}: READS: expected names, ('beside.json',)"
-            ) from None
-        for name in names:
-            if not (
-                isinstance(name, str) and name == Path(name).name and path.with_name(name).is_file()
-            ):
-                raise FairflError(
-                    f"{place_of(path, node.lineno)}: READS: {name!r} is no file beside it"
-                )
-            found.append(path.with_name(name))
-    return found
+def _beside(path: Path, source: bytes) -> list[Path]:
+    """Files that go with a module: those that its READS names, and `page.html.j2` with `page.py`.
+
+    Raises FairflError if READS is given otherwise than by a list of such files in a statement of its own.
+    """
+    names = [
+        name
+        for name in os.listdir(path.parent)
+        if name.startswith(f"{path.stem}.") and name.endswith(_BESIDE)
+    ]
+    tree = ast.parse(source) if b"READS" in source else ast.Module([], [])
+    given = {
+        target: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "READS" and isinstance(node.ctx, ast.Store):
+            where = f"{place_of(path, node.lineno)}: READS"
+            try:
+                named = [str(path.with_name(name)) for name in ast.literal_eval(given[node])]
+            except (KeyError, ValueError, TypeError):
+                raise FairflError(f"{where}: expected once, as READS = ('beside.json',)") from None
+            for name in named:
+                if not os.path.isfile(name):
+                    raise FairflError(f"{where}: {os.path.basename(name)!r} is no file beside it")
+            names += map(os.path.basename, named)
+    return [path.with_name(name) for name in names]

@@ -74,9 +74,8 @@ def shared_modules(jobs: Iterable[Job], at_least: int) -> dict[str, list[str]]:
     plugins = {f"fairfl.{kind}.{name}".replace("/", ".") for kind in kinds for name in names(kind)}
     codes: dict[str, list[set[str]]] = {}
     for job in jobs:
-        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(
-            set(job.parsed.get("code", ())) - plugins
-        )
+        modules = {name for name in job.parsed.get("code", ()) if "/" not in name}
+        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(modules - plugins)
     return {
         rule: sorted(set.intersection(*sets))
         for rule, sets in codes.items()

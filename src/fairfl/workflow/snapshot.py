@@ -1,7 +1,8 @@
 """A copy of the project, taken once at the start of a call: the only code and settings that its jobs know.
 
-It is named by its content, results/<scale>/.code/<hash>, so that a second call without an edit takes the same one. What
-planning has read goes in as it was read. Bytecode comes along from an older copy as far as the source is the same.
+It is named by its content, results/<scale>/.code/<hash>, so that a second call without an edit takes the same one,
+unless somebody has written to it. What planning has read goes in as it was read. Bytecode comes along from an older
+copy as far as the source is the same.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ def take(root: Path, results: Path) -> Path:
     files = _as_planned(root)
     folder = results / FOLDER / _name(files)
     old = _newest(folder.parent)
-    if _read(folder, files) != files:
+    if _read(folder, files) != files or sealed.written_to(folder, files):
         shutil.rmtree(folder, ignore_errors=True)
         _write(folder, files, old)
     os.utime(folder)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from fairfl.reporting.page.text import readable
-from fairfl.runtime import inputs, tables
+from fairfl.runtime import inputs, opened, tables
 
 
 class Files:
@@ -28,6 +28,7 @@ class Files:
             return ""
         return quote(Path(os.path.relpath(target, self.folder)).as_posix())
 
+    @opened.by_fairfl()
     def text(self, path: str) -> str:
         """What a file says, '' if it is not there."""
         target = self.results / path

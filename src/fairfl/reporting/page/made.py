@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.runtime import inputs
+from fairfl.runtime import inputs, opened
 
 
 def commit_of(root: Path) -> dict[str, str]:
@@ -30,6 +30,7 @@ def commit_of(root: Path) -> dict[str, str]:
     return found
 
 
+@opened.by_fairfl()
 def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dict[str, Any]:
     """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
     names = dict.fromkeys(name for line in lines for name in runs_of(line))

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import torch
 
+from fairfl.runtime import opened
+
 READS = ("cpu_tuning.json",)
 FILE = Path(__file__).with_name(*READS)
 
@@ -36,6 +38,7 @@ class Tuning:
     pass_share: float = 0.0
 
 
+@opened.by_fairfl()
 def kind() -> str:
     """Vendor and widest vector instructions that torch uses: "AuthenticAMD AVX512"."""
     info = Path("/proc/cpuinfo")
