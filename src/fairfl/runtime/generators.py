@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 _SEEDS = 2**32  # numpy's are below, as a run's are; one that is not is refused later, with its key
+_SEED = random.Random.seed
 _system = random.Random(0)  # in the place of the system's entropy
 
 
@@ -29,14 +30,15 @@ def replace_entropy(number: int) -> None:
     import numpy as np
 
     _system.seed(number)
-    os.urandom = random._urandom = _system.randbytes  # type: ignore[attr-defined]
-    np.random.bit_generator.randbits = _system.getrandbits  # type: ignore[attr-defined]
-    random.Random, random.seed = _Random, _Random.seed.__get__(random._inst)  # type: ignore[attr-defined,misc,assignment]
-    if (torch := sys.modules.get("torch")) and not hasattr(torch.Generator, "own"):
+    python: Any = random
+    numpy: Any = np.random.bit_generator
+    torch: Any = sys.modules.get("torch")
+    os.urandom = python._urandom = _system.randbytes
+    numpy.randbits = _system.getrandbits
+    python.Random, python.seed = _Random, lambda *given: _Random.seed(python._inst, *given)
+    if torch and torch.Generator.__module__ != __name__:
 
-        class Generator(torch.Generator):  # type: ignore[misc,name-defined]
-            own = True
-
+        class Generator(torch.Generator):
             def seed(self) -> int:
                 return int(self.manual_seed(_system.getrandbits(63)).initial_seed())
 
@@ -46,7 +48,7 @@ def replace_entropy(number: int) -> None:
 
 class _Random(random.Random):
     def seed(self, a: Any = None, version: int = 2) -> None:
-        random._inst.__class__.seed(self, _system.getrandbits(64) if a is None else a, version)  # type: ignore[attr-defined]
+        _SEED(self, _system.getrandbits(64) if a is None else a, version)
 
 
 def state() -> dict[str, Any]:

@@ -143,6 +143,7 @@ def run_context(
                 until_written.enter_context(locks.use(args.code / sealed.LOCK))
                 described["snapshot"] = args.code.name
             atomic.sweep([*outputs, args.record, *scratch])
+        until_written.callback(opened.end)
         yield key
         try:
             opened.check([*_given(args), *scratch, *expected, *inputs.files()], spec.get("code"))
@@ -190,7 +191,9 @@ class _Note:
 def _given(args: argparse.Namespace) -> Iterator[Path]:
     """Files and folders that the job was called with."""
     for value in vars(args).values():
-        yield from filter(lambda part: isinstance(part, Path), value if isinstance(value, list) else [value])
+        yield from filter(
+            lambda part: isinstance(part, Path), value if isinstance(value, list) else [value]
+        )
 
 
 def _seed(args: argparse.Namespace) -> None:

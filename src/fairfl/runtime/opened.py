@@ -8,10 +8,11 @@ variables of the environment, the clock, and the question whether a file exists 
 
 import contextlib
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from importlib.util import cache_from_source
+from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,18 @@ from fairfl.runtime.hooks import PACKAGE, place_of
 _FILES = {
     "open", "os.listdir", "os.scandir", "os.rename", "os.link", "os.symlink", "os.getxattr", "sqlite3.connect",
 }  # fmt: skip
-_STARTS = ("subprocess.", "os.system", "os.exec", "os.fork", "os.posix_", "os.spawn", "socket.c", "socket.g")
+_STARTS = (
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.posix_",
+    "os.spawn",
+    "socket.c",
+    "socket.g",
+)
+
+_HOW = 'name files beside a module in a line of its own, READS = ("beside.json",); else a spec must have what it says'
 
 _heard: set[str] = set()  # real paths, and what was started
 _made: set[str] = set()  # what was not there before this process
@@ -46,6 +58,7 @@ def end() -> None:
     """Listen no longer."""
     global _listening
     _listening = False
+    _heard.clear()
 
 
 @contextlib.contextmanager
@@ -79,28 +92,38 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
 
     Raises FairflError if one of these was written to since the copy of the project was made.
     """
-    files = {os.path.realpath(path) for path in inputs}
-    planned = {path: cache_from_source(path) for path in map(_path, code or ())}
+    planned = set(map(_path, code or ()))
     sealed.check(planned)
-    imported = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
-    for what in sorted(_heard | imported if _heard else ()):
-        ours = what.startswith(f"{PACKAGE}/")
-        plumbing = what.startswith(f"{PACKAGE}/runtime/") or code is None or os.path.isdir(what)
-        known = what in files or what in planned or what in planned.values()
-        if known or (ours and plumbing) or f"{what}/".startswith(_libraries):
+    allowed = {os.path.realpath(path) for path in inputs} | planned
+    ran = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
+    for used in sorted({*map(_source, _heard), *ran} - allowed) if _heard else ():
+        ours = used.startswith(f"{PACKAGE}{os.sep}")
+        plumbing = code is None or os.path.isdir(used) or used.startswith(f"{PACKAGE}/runtime/")
+        if (ours and plumbing) or f"{used}/".startswith(_libraries):
             continue
-        if not what.startswith(os.sep):
-            raise PluginError(f"this job starts a process or connects to one ({what}): no change there would be noticed")
-        if ours and what.endswith((".py", ".pyc")):
-            how = "import it by its name, `from fairfl.algorithms import qffl`, not by a text"
-        else:
-            how = "name files beside a module in it, `READS = (\"beside.json\",)`, in one line; all else comes by argument"
-        raise PluginError(f"{place_of(Path(what))}: this job reads it, and no change there would be noticed; {how}")
+        if not used.startswith(os.sep):
+            raise PluginError(
+                f"{used}: this job starts it or connects, and no change there would be noticed"
+            )
+        module = (
+            ".".join(Path(used).with_suffix("").relative_to(PACKAGE.parent).parts) if ours else ""
+        )
+        raise PluginError(
+            f"{place_of(Path(used))}: this job reads it, and no change there would be noticed; "
+            + (f"write `import {module}`" if used.endswith(".py") and ours else _HOW)
+        )
 
 
 def _path(name: str) -> str:
     """File of a module, or the file itself: fairfl.algorithms.qffl, fairfl/reporting/page/page.css."""
-    base = PACKAGE.parent.joinpath(*name.split("." if "/" not in name else "/"))
+    base = PACKAGE.parent.joinpath(*re.split("/" if "/" in name else r"\.", name))
     if "/" in name:
         return str(base)
     return str(base / "__init__.py" if base.is_dir() else base.with_suffix(".py"))
+
+
+def _source(path: str) -> str:
+    """The module that bytecode is of."""
+    with contextlib.suppress(ValueError):
+        return source_from_cache(path)
+    return path

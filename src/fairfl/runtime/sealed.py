@@ -35,7 +35,7 @@ def in_copy(path: Path) -> Path:
 
 
 def written_to(copy: Path, files: Iterable[str]) -> list[str]:
-    """Files of a copy that were written to since it was made, even if they are as before. Raises OSError if one is gone."""
+    """Files of a copy that were written to since it was made, even if they are as before. Raises OSError."""
     lock = copy / LOCK
     made = lock.stat().st_ctime_ns if lock.exists() else 0
     return [file for file in files if (copy / file).stat().st_ctime_ns > made]

@@ -73,13 +73,15 @@ class Checkpoint:
     def _compare(self, now: dict[str, Any]) -> None:
         saved = self.reached or {}
         if _bits(generators.state()["cuda"]) != _bits(saved["generators"]["cuda"]):
-            print("not compared: the GPU has drawn more or fewer random numbers in between", flush=True)
+            print(
+                "not compared: the GPU has drawn more or fewer random numbers in between",
+                flush=True,
+            )
         elif differ := {at for at, _ in _bits(now) ^ _bits(saved["state"])}:
             raise PluginError(
-                f"played again in a new process, {saved['at']} has other bits in {few(sorted(differ))}: an algorithm, "
-                "model or loss remembers something outside of its state (a variable of the module or class, an "
-                "attribute, a cache, a file, the clock), or this processor rounds otherwise; what is remembered belongs "
-                f"in the state; to begin again from round 0: rm {self.path}"
+                f"played again in a new process, {saved['at']} has other bits in {few(sorted(differ))}: something is "
+                "remembered that is not in the state (a variable of the module or class, an attribute, a cache, the "
+                f"clock), or this processor rounds otherwise than the one before; to begin again: rm {self.path}"
             )
 
     def _usable(self, path: Path) -> dict[str, Any] | None:

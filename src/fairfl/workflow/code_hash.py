@@ -231,7 +231,9 @@ def _beside(path: Path, source: bytes) -> list[Path]:
         if isinstance(node, ast.Name) and node.id == "READS" and isinstance(node.ctx, ast.Store):
             where = f"{place_of(path, node.lineno)}: READS"
             try:
-                named = [str(path.with_name(name)) for name in ast.literal_eval(given[node])]
+                named = [
+                    str(path.with_name(name)) for name in ast.literal_eval(given[node] or node)
+                ]
             except (KeyError, ValueError, TypeError):
                 raise FairflError(f"{where}: expected once, as READS = ('beside.json',)") from None
             for name in named:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.runtime import arithmetic, atomic, cli, job, locks, records, sealed, tables, watch
+from fairfl.runtime import arithmetic, atomic, cli, job, locks, opened, records, sealed, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     sealed.work_from(None)
-    watch.end()
+    opened.end()
 
 
 def options(name="b", inputs=None, spec=SPEC, record=True):
@@ -86,7 +86,8 @@ def test_files_of_the_project_are_read_in_the_copy_that_was_planned_with(copy, c
     args = job.parser("demo").parse_args(["--job", "order.json"])
     with job.run_context(args):
         assert [row for _, row in tables.rows(path, {"value": float})] == [{"value": "0.9"}]
-        assert locks.in_use(copy / sealed.LOCK)
+        with opened.by_fairfl():
+            assert locks.in_use(copy / sealed.LOCK)
     assert not locks.in_use(copy / sealed.LOCK)
     assert records.read("results/records/b.json")["snapshot"] == "0a"
     (copy / path).write_text("value\n0.7\n")

@@ -30,19 +30,21 @@ def test_what_saves_cost_is_a_small_share_of_the_time(path, monkeypatch):
         clock.now += 0.5
         if checkpoint.due():
             clock.now += 1
-            checkpoint.save(STATE)
+            checkpoint.save(3, STATE)
             saved.append(clock.now - 1000)
     assert saved[:3] == [64, 64 + 204, 64 + 2 * 204]  # the interval; then 4 s / 0.02 = 200 s
 
 
 def test_what_was_saved_is_restored_and_removed_at_the_end(path):
     checkpoint = Checkpoint(path, "id", 0)
-    checkpoint.save({"x": torch.zeros(1)})
-    checkpoint.save(STATE)
-    assert names(path.parent) == ["checkpoint.pt"]
-    found = Checkpoint(path, "id", 0).restore()
-    assert torch.equal(found["x"], STATE["x"]) and found["round"] == 3
-    assert torch.equal(found["history"][0]["loss"], torch.ones(2))
+    checkpoint.save(2, {"x": torch.zeros(1)})
+    checkpoint.save(3, STATE)
+    assert names(path.parent) == [".checkpoint.pt.before", "checkpoint.pt"]
+    again, loaded = Checkpoint(path, "id", 0), {}
+    assert torch.equal(again.restore()["x"], torch.zeros(1))
+    again.step(3, lambda: STATE, loaded.update)
+    assert torch.equal(loaded["x"], STATE["x"]) and loaded["round"] == 3
+    assert torch.equal(loaded["history"][0]["loss"], torch.ones(2))
     checkpoint.remove()
     checkpoint.remove()
     assert names(path.parent) == []

@@ -1,10 +1,13 @@
 """Code fingerprints: which modules a job executes, and which of them count."""
 
 import ast
+import re
+from pathlib import Path
 
 import pytest
 
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import digest
 from fairfl.workflow import code_hash
 from fairfl.workflow.code_hash import PLUMBING, READERS, ROOT, closure
 
@@ -43,7 +46,8 @@ def test_plumbing_that_reads_files_is_known():
 @pytest.mark.parametrize("job", JOBS)
 def test_no_job_reads_programs(job):
     """Otherwise docstrings and annotations of all that it runs count."""
-    assert [name for name in closure(f"fairfl.jobs.{job}", *MODELS) if code_hash._reads_programs(name)] == []
+    modules = [name for name in closure(f"fairfl.jobs.{job}", *MODELS) if "/" not in name]
+    assert list(filter(code_hash._reads_programs, modules)) == []
 
 
 def test_docstrings_count_where_some_module_reads_them(monkeypatch):
@@ -76,21 +80,41 @@ def test_claims_and_the_page_do_not_count_elsewhere(job):
     assert [name for name in found if name.startswith(("fairfl.judgement.claims", "fairfl.reporting.page"))] == []
 
 
-def test_the_files_that_a_module_names_count(monkeypatch, tmp_path):
-    (tmp_path / "mine.py").write_text("READS = ('rules.json',)")
-    monkeypatch.setattr(code_hash, "_path", lambda module: tmp_path / "mine.py")
-    monkeypatch.setattr(code_hash, "_source", lambda module: (tmp_path / "mine.py").read_bytes())
-    hashes = set()
-    for text in ("1", "2"):
-        (tmp_path / "rules.json").write_text(text)
-        hashes.add(code_hash._hashed.__wrapped__("fairfl.simulation.mine", True)[0])
-    assert len(hashes) == 2
-    for text, why in {
-        "READS = ('a/b',)": "'a/b' is no file beside it",
-        "x = 1\nREADS = (x,)": "line 2: READS: exp",
-    }.items():
-        with pytest.raises(FairflError, match=why):
-            code_hash.files_named(tmp_path / "mine.py", text.encode())
+def test_the_files_that_a_module_names_count():
+    found = closure("fairfl.jobs.page")
+    files = {name for name in found if "/" in name}
+    assert {f"fairfl/reporting/page/{name}" for name in ("page.css", "page.html.j2", "page.js")} <= files
+    assert found["fairfl/reporting/page/page.css"] == digest(Path("src/fairfl/reporting/page/page.css").read_bytes())
+
+
+READS = {
+    "READS = ('rules.json',)": ["rules.json"],
+    "READS: tuple[str, ...] = ('rules.json',)": ["rules.json"],
+    "READS = ('rules.json',)\nREADS = ['other.json']": ["rules.json", "other.json"],  # never too few
+    "x = 'READS'": [],
+}
+NO_READS = {
+    "READS = ('a/b',)": "line 1: READS: expected once",
+    "READS = ('rules.json', 'missing')": "'missing' is no file beside it",
+    "x = 1\nREADS = (x,)": "line 2: READS: expected once",
+    "READS = ()\nREADS += ('rules.json',)": "line 2: READS: expected once",
+    "if True:\n    READS = ('rules.json',)": "line 2: READS: expected once",
+    "for READS in [('rules.json',)]: pass": "line 1: READS: expected once",
+    "READS: tuple": "line 1: READS: expected once",
+    "READS, x = ('rules.json',), 1": "line 1: READS: expected once",
+    "(READS := ('rules.json',))": "line 1: READS: expected once",
+}
+
+
+@pytest.mark.parametrize("text", [*READS, *NO_READS])
+def test_what_a_module_names_is_seen_or_refused(tmp_path, text):
+    for name in ("rules.json", "other.json"):
+        (tmp_path / name).touch()
+    if text in READS:
+        assert [path.name for path in code_hash._beside(tmp_path / "mine.py", text.encode())] == READS[text]
+    else:
+        with pytest.raises(FairflError, match=re.escape(NO_READS[text])):
+            code_hash._beside(tmp_path / "mine.py", text.encode())
 
 
 def test_an_edit_of_equal_size_is_another_hash(monkeypatch, tmp_path):
