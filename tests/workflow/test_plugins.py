@@ -73,13 +73,15 @@ REFUSED = {
         W,
     ),
     "listed": ("", "os.listdir(ROOT / 'folder')", r"folder: this job reads it"),
-    "proc": ("", "Path('/proc/self/environ').read_bytes()", r"/proc/\d+/environ: this job reads it"),
+    "through_proc": ("", "Path(f'/proc/self/root{ROOT}/outside').read_bytes()", OUTSIDE),
+    "random_device": ("", "Path('/dev/urandom').open('rb').read(1)", "/dev/urandom: this job reads it"),
     "started": ("", "subprocess.run(['true'])", "this job starts it"),
     "forked": ("", "os.fork() or os._exit(0)", "this job starts it"),
 }
 PASSES = {
     "own_file": ("import tempfile", "f = tempfile.NamedTemporaryFile('w+'); f.write('1'); f.seek(0); f.read()", ""),
     "named": ("READS: tuple[str, ...] = ('named.json',)", "BESIDE.with_name('named.json').read_text()", ""),
+    "library": ("", "__import__('sklearn.cluster').cluster.KMeans(2, n_init=1).fit(torch.rand(9, 2).numpy())", ""),
     "by_statement": ("from fairfl.algorithms import fedavg", "from fairfl.algorithms.shared import simplex", ""),
 }
 

@@ -3,7 +3,7 @@
 A job computes from its spec and its inputs: what it reads elsewhere is in no record, so a change there would go
 unnoticed. Let pass are its inputs, the code and files that its spec has hashes of, the interpreter and its libraries,
 and what the process has made itself. Not seen are files that code other than Python opens (Arrow's C++ for instance),
-variables of the environment, the clock, and the question whether a file exists or how large it is.
+variables of the environment, the clock, the machine, and the question whether a file exists or how large it is.
 """
 
 import contextlib
@@ -34,6 +34,8 @@ _STARTS = (
     "socket.g",
 )
 
+_MACHINE = "/proc", "/sys", os.devnull  # what these tell, and the programs, is of the machine
+_PROGRAMS = {"lscpu", "uname", "fc-list"}  # that libraries start
 _HOW = 'name files beside a module in a line of its own, READS = ("beside.json",); else a spec must have what it says'
 
 _heard: set[str] = set()  # real paths, and what was started
@@ -47,7 +49,7 @@ def begin() -> None:
     global _libraries, _listening
     if not _libraries:
         sys.addaudithook(_hear)
-    paths = *sysconfig.get_paths().values(), *sys.path, "/usr/share/zoneinfo"
+    paths = *sysconfig.get_paths().values(), *sys.path, "/usr/share/zoneinfo", *_MACHINE
     folders = map(Path.resolve, map(Path, paths))
     _libraries = tuple(f"{path}/" for path in folders if not PACKAGE.is_relative_to(path))
     _heard.clear()
@@ -76,7 +78,8 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if not _listening:
         return
     if event.startswith(_STARTS):
-        _heard.add(f"{event}{arguments[:2]}")
+        if str(arguments[0] if arguments else "") not in _PROGRAMS:
+            _heard.add(f"{event}{arguments[:2]}")
     elif event in _FILES and not isinstance(arguments[0], int):  # else it is open already
         path = os.path.realpath(os.fsdecode(arguments[0] or "."))
         named_only = event == "open" and arguments[1] and os.path.isdir(path)  # by tempfile
