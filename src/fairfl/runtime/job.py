@@ -167,6 +167,7 @@ class _Note:
         self.checkpoint, self.key = checkpoint, key
         self.path = checkpoint and checkpoint.with_name(f".{checkpoint.name}.instructions")
 
+    @opened.by_fairfl()
     def with_earlier(self, here: str) -> str:
         """'AVX2 and AVX-512': those, and the one of this machine."""
         if not (self.checkpoint and self.path):

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from fairfl.runtime import atomic, generators, opened
+from fairfl.runtime import atomic, generators, machine, opened
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.plain_data import few, format_place, leaves
 
@@ -46,7 +46,13 @@ class Checkpoint:
         """The state to go on from, None for the start."""
         self.reached = self._usable(self.path)
         earlier = self._usable(self.before) if self.reached else None
-        if self.reached:
+        if self.reached and self.reached["processor"] != _processor():
+            earlier, self.reached = self.reached, None
+            print(
+                f"resuming from {earlier['at']}, which {earlier['processor']} computed: not compared",
+                flush=True,
+            )
+        elif self.reached:
             at = earlier["at"] if earlier else 0
             print(f"resuming: {at} to {self.reached['at']} once more, to compare", flush=True)
         if earlier is None:
@@ -81,7 +87,7 @@ class Checkpoint:
             raise PluginError(
                 f"played again in a new process, {saved['at']} has other bits in {few(sorted(differ))}: something is "
                 "remembered that is not in the state (a variable of the module or class, an attribute, a cache, the "
-                f"clock), or this processor rounds otherwise than the one before; to begin again: rm {self.path}"
+                f"clock); to begin again: rm {self.path}"
             )
 
     def _usable(self, path: Path) -> dict[str, Any] | None:
@@ -118,7 +124,12 @@ class Checkpoint:
 
     def save(self, at: int, state: dict[str, Any]) -> None:
         """Its cost counts from when it was due: to bring the state from the device is part of it."""
-        saved = {"fingerprint": self.fingerprint, "at": at, "state": state}
+        saved = {
+            "fingerprint": self.fingerprint,
+            "at": at,
+            "state": state,
+            "processor": _processor(),
+        }
         saved["generators"] = generators.state()
         with atomic.replacing(self.path) as temporary, temporary.open("wb") as file:
             try:
@@ -136,6 +147,12 @@ class Checkpoint:
     def remove(self) -> None:
         for path in (self.path, self.before):
             path.unlink(missing_ok=True)
+
+
+def _processor() -> str:
+    """What decides the last bits of a sum."""
+    gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_initialized() else ""
+    return f"{machine.cpu_name()} with {machine.instructions()}{gpu}"
 
 
 def _bits(state: Any) -> set[tuple[str, str]]:
