@@ -11,7 +11,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, atomic, generators, inputs, locks, opened, records, sealed
+from fairfl.runtime import (
+    arithmetic,
+    atomic,
+    generators,
+    inputs,
+    locks,
+    opened,
+    processes,
+    records,
+    sealed,
+)
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -60,6 +70,7 @@ class Parser(argparse.ArgumentParser):
         found: Any = super().parse_args(words, namespace)
         sealed.work_from(found.code)
         if found.code:
+            processes.end_together()
             opened.begin()
         _seed(found)
         return found

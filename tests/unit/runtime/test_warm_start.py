@@ -172,6 +172,26 @@ def test_a_killed_server_takes_its_job_along_and_the_job_is_not_run_again(server
     assert process.returncode == 1 and ends(pid) and ran.read_text() == "once"
 
 
+START = "import subprocess; p = subprocess.Popen(['sleep', '99'], stdout=-3, stderr=-3).pid\n"
+FORK = "import signal; p = os.fork()\nif not p: signal.signal(15, signal.SIG_IGN); os.close(1); os.close(2); rest()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        *((FORK, how) for how in ("the job ends", "the job is killed", "the client is killed", "the server is killed")),
+        *((START, how) for how in ("the job ends", "the job is killed", "the client is killed")),
+    ],
+)
+def test_whatever_a_job_forks_ends_with_it(server, code, how):
+    process, (forked, pid) = begun(code + "print(p, os.getpid(), flush=True)\n" + ("" if "ends" in how else SLEEP))
+    if "killed" in how:
+        ended = {"job": pid, "client": process.pid, "server": server.process.pid}[how.split()[1]]
+        os.kill(ended, signal.SIGKILL)
+    process.communicate(timeout=90)
+    assert ends(pid) and ends(forked)
+
+
 def test_a_killed_server_is_said_and_started_again(server, capfd):
     before = server.process
     before.kill()

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn, cast
 
-from fairfl.runtime import arithmetic, cli, cluster
+from fairfl.runtime import arithmetic, cli, cluster, processes
 from fairfl.runtime.warm_start.client import STARTED, identity
 
 # What most jobs import, or import when they save.
@@ -55,7 +55,6 @@ READ_AT_START = (
     "PYTORCH_",
 )
 GRACE = 5.0  # seconds between asking a job to end and killing it
-PR_SET_PDEATHSIG = 1
 MADV_COLLAPSE = 25
 HUGE_PAGE = 2**21  # bytes, on x86-64 and on ARM with pages of 4 KiB
 
@@ -119,7 +118,6 @@ class Server:
     def __init__(self, listener: socket.socket, workflow: int) -> None:
         self.listener, self.workflow, self.open = listener, workflow, True
         self.identity = identity(), fixed(os.environ)
-        self.pid, self.libc = os.getpid(), ctypes.CDLL(None)
         self.jobs: set[Job] = set()
         self.woken, self.wake = socket.socketpair()
         self.wake.setblocking(False)
@@ -157,12 +155,14 @@ class Server:
         """Tell clients how their jobs have ended."""
         self.woken.recv(4096)
         with contextlib.suppress(ChildProcessError):
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                for job in [
-                    job for job in self.jobs if job.pid == found[0]
-                ]:  # none: a server of one rule
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                jobs = [job for job in self.jobs if job.pid == ended.si_pid]
+                for job in jobs:  # none: a server of one rule
+                    job.signal(signal.SIGKILL)  # what is left of its group
+                _, status = os.waitpid(ended.si_pid, 0)
+                for job in jobs:
                     with contextlib.suppress(OSError):
-                        job.connection.send(found[1].to_bytes(4, "big"))
+                        job.connection.send(status.to_bytes(4, "big"))
                     self.forget(job)
 
     def accept(self) -> None:
@@ -231,9 +231,6 @@ class Server:
         mask: int,
     ) -> None:
         """In the forked process: be what the client would be, and say so. If this fails the client starts plainly."""
-        self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-        if os.getppid() != self.pid:  # the server died before it could take this process along
-            os._exit(1)
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -299,7 +296,6 @@ def serve_rules(workflow: int, rules: Mapping[str, tuple[int, list[str]]]) -> No
     started = []
     for name, (listener, modules) in rules.items():
         if name and (pid := os.fork()) == 0:
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
             try:
                 preload(workflow, modules)
                 serve(
@@ -326,6 +322,7 @@ def main() -> None:
         sys.argv[2],
         *map(json.loads, sys.argv[3:]),
     )
+    processes.end_together()
     try:
         preload(workflow, [*LIBRARIES, *libraries])
         list(map(arithmetic.version, ("numpy", "scikit-learn", "torch")))

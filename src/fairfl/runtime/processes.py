@@ -1,0 +1,25 @@
+"""Whatever a process forks ends with it, however that ends (Linux)."""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+_parents: list[int] = []  # of the fork that is under way; empty: nobody has asked
+
+
+def end_together() -> None:
+    """Let what this process forks from now on, and what that forks, be killed when its parent ends."""
+    if sys.platform == "linux" and not _parents:
+        _parents.append(os.getpid())
+        libc = ctypes.CDLL(None)
+
+        def bind() -> None:
+            libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+            if os.getppid() != _parents[0]:  # it ended before it could take this process along
+                os._exit(1)
+
+        os.register_at_fork(
+            before=lambda: _parents.__setitem__(0, os.getpid()), after_in_child=bind
+        )
