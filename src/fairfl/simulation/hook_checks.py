@@ -3,7 +3,7 @@
 A wrong shape would be broadcast, or fail far from its cause. Raises PluginError with file, line and hook.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from math import inf
 from typing import Any
@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Plan, Reports, State
-from fairfl.runtime.hooks import wrong
+from fairfl.runtime.hooks import code_of, wrong
+from fairfl.runtime.plain_data import format_place, leaves
 from fairfl.runtime.validation import nearest
 
 Hook = Callable[..., Any]
+_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 _NUMBERS = (torch.float64, torch.float32)  # of clients and models
 # Of `Algorithm.measurements`: the numbers of `Reports`, and how gradients are measured.
 MEASUREMENTS = {field.name for field in fields(Reports)} | {
@@ -36,6 +38,42 @@ def _said(value: Any) -> str:
         if isinstance(value, Tensor) or len(repr(value)) > 60
         else repr(value)
     )
+
+
+def asked(hook: Hook, *arguments: Any) -> Any:
+    """The hook's answer. Raises PluginError if it changes an argument in place."""
+    code = code_of(hook)
+    names = *code.co_varnames[1 : code.co_argcount], *map(str, range(len(arguments)))
+    given = dict(zip(names, arguments, strict=False))
+    before = list(_sums(given))
+    answer = hook(*arguments)
+    for (at, there), (_, now) in zip(before, _sums(given), strict=True):
+        if now != there:
+            raise wrong(hook, f"changes {format_place(at)} in place; compute a new tensor")
+    return answer
+
+
+def _sums(given: Any) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+    """(place, bits of each tensor, of a large one their sums along each dimension)."""
+    for at, value in leaves(given):
+        if isinstance(value, Tensor):
+            bits = value.detach().view(_WHOLE[value.element_size()])
+            along = range(bits.dim()) if bits.dim() > 1 else ()
+            sums = [bits.sum(dim, dtype=torch.int64) for dim in along] or [bits]
+            yield at, [hash(part.cpu().numpy().tobytes()) for part in sums]
+
+
+def by_rows(hook: Hook, name: str, function: Hook, *rows: Tensor) -> None:
+    """Raises PluginError if a function changes what it is given, or an answer for a row hangs on more than that row."""
+    given = [part.clone() for part in rows]
+    whole = function(*given)
+    if list(_sums(given)) != list(_sums(list(rows))):
+        raise wrong(hook, f"{name}: changes what it is given in place; compute a new tensor")
+    halves = zip(*(part.flip(0).tensor_split(2) for part in rows), strict=True)
+    again = torch.cat([function(*half) for half in halves if len(half[0])]).flip(0)
+    near = 1e-3 * float(whole.nan_to_num().abs().max())
+    if not torch.allclose(whole, again, 1e-3, near, equal_nan=True):
+        raise wrong(hook, f"{name}: its answer for a row hangs on other rows, or on earlier calls")
 
 
 def shaped(

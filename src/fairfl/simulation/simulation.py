@@ -1,7 +1,9 @@
 """The simulator: in every round clients are selected, measured, trained and measured, and the server aggregates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import call
 from typing import Any
 
 import torch
@@ -145,7 +147,9 @@ class Simulation:
             model=self.spec.model.model_dump(),
             seed=seed_of(self.spec.seed, "server"),
         )
-        self.state = hook_checks.state(hooks.init_state, hooks.init_state(federation))
+        self.state = hook_checks.state(
+            hooks.init_state, hook_checks.asked(hooks.init_state, federation)
+        )
         self.modifiers.init(federation)
         traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
         self.communication = Communication(traffic, self.parameters)
@@ -190,16 +194,33 @@ class Simulation:
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
         plan = hook_checks.plan(
-            hook, hook(self.state, received), len(clients), self.x, self.parameters
+            hook, self.ask(hook, received), len(clients), self.x, self.parameters
         )
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
+            if self.round == 0:
+                self.play(plan, trained)
         reports = self.measure_trained(clients, received, trained, plan)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
             reports = drop_diverged(reports)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
+
+    def ask(self, hook: Callable[..., Any], *given: Any) -> Any:
+        """What a hook answers, from the state and what it is given; in the first round that is to stay as it is."""
+        return (hook_checks.asked if self.round == 0 else call)(hook, self.state, *given)
+
+    def play(self, plan: Plan, trained: TrainedModels) -> None:
+        """The plan's functions once more, on some models in another order. Raises PluginError."""
+        hook, P = self.algorithm.configure_clients, self.parameters
+        some = [part.reshape(-1, part.shape[-1])[:4, :P] for part in (trained.start, trained.moved)]
+        if plan.force and not self.algorithm.requires_sequential:
+            Y = some[0] - some[1]
+            hook_checks.by_rows(hook, "force", plan.force, Y, torch.arange(len(Y), device=Y.device))
+        if plan.slope:
+            losses = torch.linspace(0.5, 2.0, 4, dtype=torch.float64, device=self.device)
+            hook_checks.by_rows(hook, "slope", plan.slope, losses)
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
@@ -219,7 +240,7 @@ class Simulation:
             round=self.round,
         )
         hook = self.algorithm.select
-        return hook_checks.selected(hook, hook(self.state, selection), K)
+        return hook_checks.selected(hook, self.ask(hook, selection), K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
@@ -299,7 +320,7 @@ class Simulation:
         reports = self.modifiers.reports(reports)
         hook = self.algorithm.aggregate
         aggregate, self.state = hook_checks.aggregate(
-            hook, hook(self.state, reports), self.x, self.parameters, reports
+            hook, self.ask(hook, reports), self.x, self.parameters, reports
         )
         x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
         if len(self.still):
@@ -327,7 +348,7 @@ class Simulation:
         """The models that clients are evaluated with now."""
         hook = self.algorithm.evaluation_models
         return hook_checks.evaluation_models(
-            hook, hook(self.state, self.x), self.x, self.clients.count
+            hook, self.ask(hook, self.x), self.x, self.clients.count
         )
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:

@@ -1,6 +1,7 @@
 """Hooks that answer what cannot be used: one line with file, line and hook, and no number."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -37,6 +38,17 @@ def failing(x):
     return x[7]
 
 
+def keep(Y, places, z):
+    return Y * z.add_(1.0)
+
+
+def changed(change):
+    """An algorithm with state n that does this when it aggregates."""
+    answer = answered(lambda reports: Aggregate(reports.shares()))["aggregate"]
+    both = hook("aggregate", lambda state, reports: change(state, reports) is state or answer(None, state, reports))
+    return both | hook("init_state", lambda federation: {"n": torch.zeros(1)})
+
+
 ANSWERS = [
     (weighted(lambda reports: torch.ones(2)), "weights has shape [2], expected [3] ([m])"),
     (weighted(lambda reports: torch.tensor([1, math.nan, 1])), "weights are not finite: [1.0, nan, 1.0]"),
@@ -56,6 +68,17 @@ ANSWERS = [
     (planned(prox="1"), "prox is '1', expected a number or a tensor"),
     (planned(start=torch.ones(15)), "start has shape [15], expected [3, 15] ([m, P + B])"),
     (planned(epochs=1.5), "epochs is 1.5, expected a whole number"),
+    (planned(force=lambda Y, places: (Y - Y.mean(0)) * 0.5), "force: its answer for a row hangs on other rows"),
+    (planned(force=lambda Y, places: Y * torch.arange(len(Y)).view(-1, 1)), "force: its answer for a row hangs on"),
+    (planned(force=partial(keep, z=torch.zeros(1))), "force: its answer for a row hangs on other rows, or on earlier"),
+    (planned(force=lambda Y, places: Y.mul_(0.9)), "force: changes what it is given in place"),
+    (planned(slope=lambda losses: losses / losses.sum()), "slope: its answer for a row hangs on other rows"),
+    (changed(lambda state, reports: reports.delta.mul_(0.5)), "changes 1.delta in place"),
+    (changed(lambda state, reports: reports.x.numpy().fill(0.0)), "changes 1.x in place"),
+    (changed(lambda state, reports: state["n"].add_(1.0)), "changes 0.n in place"),
+    (hook("init_state", lambda federation: federation.samples.fill_(1.0)), "changes 0.samples in place"),
+    (hook("select", lambda state, selection: selection.order.copy_(selection.order.flip(0))), "changes 1.order"),
+    (deployed(lambda x: x.zero_()), "changes 1 in place"),
     (planned(slope=failing), "<lambda>: IndexError: index 7 is out of bounds"),
     (hook("init_state", lambda federation: None), "the state is None, expected a dictionary of tensors by name"),
     (hook("required_measurements", lambda: ("loss_recieved",)), "is not among the `measurements` of its class"),
