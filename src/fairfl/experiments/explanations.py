@@ -125,6 +125,10 @@ class Explanations(Strict):
         default_factory=dict,
         description="artifact, such as fedfv_table3, or setting -> what was tried, in the order of trying",
     )
+    findings: list[str] = Field(
+        default_factory=list,
+        description="choices and observations that no table shows, each a few sentences",
+    )
     questions: list[Question] = Field(
         default_factory=list,
         max_length=5,

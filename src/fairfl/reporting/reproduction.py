@@ -90,6 +90,7 @@ class Reproduction:
             worst=self._worst(paper, differ),
             open=_open(paper),
             tried=self._trials(name),
+            findings=self.tried[name].findings,
             questions=self.tried[name].questions,
         )
 
