@@ -18,12 +18,18 @@ from fairfl.experiments.base import DISTINCT, Strict
 
 # Added to each standard deviation by the released code, in units of 0..255.
 _PIXEL_OFFSET = 0.001
-# The digests of the published files.
+# The digests of the unpacked files, then of the published ones.
 _FILES = MnistFiles(
     "fashion_mnist",
     (
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
         "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+    ),
+    (
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
     (
         "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",

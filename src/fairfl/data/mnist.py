@@ -9,13 +9,19 @@ from fairfl.data.formats.mnist_files import CLASSES, MnistFiles
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 
-# First the digests of the upstream files, then those of copies in an offline mirror whose pixels, order and header are
+# First the digests of the unpacked files, then of the upstream ones, then those of copies in an offline mirror whose pixels, order and header are
 # the same and which differ in the gzip bytes only.
 FILES = MnistFiles(
     "mnist",
     (
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
         "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    (
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
     ),
     (
         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",

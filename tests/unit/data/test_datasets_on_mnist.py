@@ -1,5 +1,6 @@
 """MNIST, EMNIST, DirtyMNIST and Fashion-MNIST on small generated files of the same format."""
 
+import gzip
 import pickle
 
 import numpy as np
@@ -132,3 +133,13 @@ def test_pixel_standardisation_is_by_hand(small, tmp_path, any_checksum):
     np.testing.assert_allclose(inputs[:, 783], [0, 0, 2000, 2000], rtol=1e-5)
     assert not inputs[:, 1:783].any()
     assert data.tensors["labels"].tolist() == [0, 1, 1, 0]
+
+
+def test_unpacked_files_will_do(small, tmp_path, any_checksum):
+    small.mnist(tmp_path, dataset="fashion_mnist")
+    packed = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0).tensors
+    for file in [*(tmp_path / "fashion_mnist").iterdir()]:
+        file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+        file.unlink()
+    unpacked = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0).tensors
+    assert all(np.array_equal(packed[name], unpacked[name]) for name in packed)

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from fairfl.data.checks import usable
+from fairfl.data.checks import present, usable
 from fairfl.data.interface import RemoteFile
 
 CLASSES = 10
@@ -29,15 +29,27 @@ class MnistFiles:
 
     Args:
         hosts: beginnings of their addresses.
-        digests: of each accepted form, the sha256 of the four files.
+        unpacked: sha256 of the four files as they are unpacked, which will do as well.
+        digests: of each accepted packed form, the sha256 of the four files.
     """
 
-    def __init__(self, dataset: str, hosts: tuple[str, ...], *digests: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        dataset: str,
+        hosts: tuple[str, ...],
+        unpacked: tuple[str, ...],
+        *digests: tuple[str, ...],
+    ) -> None:
         self._files = [
             RemoteFile(
-                name, tuple(host + name for host in hosts), sha256, magic="gzip", folder=dataset
+                name,
+                tuple(host + name for host in hosts),
+                sha256,
+                magic="gzip",
+                folder=dataset,
+                instead=RemoteFile(name.removesuffix(".gz"), (), (plain,), folder=dataset),
             )
-            for name, sha256 in zip(NAMES, zip(*digests, strict=True), strict=True)
+            for name, plain, sha256 in zip(NAMES, unpacked, zip(*digests, strict=True), strict=True)
         ]
 
     def of(self, part: str) -> tuple[RemoteFile, ...]:
@@ -50,19 +62,23 @@ class MnistFiles:
         Raises:
             SourceError: a file is missing or damaged.
         """
-        arrays = [read_idx(usable(raw, file, file.folder)) for file in self.of(part)]
+        found = [present(raw, file, file.folder) for file in self.of(part)]
+        arrays = [read_idx(usable(raw, file, file.folder)) for file in found]
         labels = np.concatenate(arrays[1::2]).astype(np.int64)
         test = np.arange(len(labels)) >= len(arrays[0]) if part == "all" else None
         return np.concatenate(arrays[::2]), labels, test
 
 
 def read_idx(file: Path | IO[bytes]) -> np.ndarray:
-    """uint8 array of a gzip file. Source of the format: the MNIST page of LeCun, Cortes and Burges.
+    """uint8 array of a file, packed by gzip or not. Source of the format: the MNIST page of LeCun, Cortes and Burges.
 
     A header (two zero bytes, type 8 for unsigned bytes, number of dimensions, the dimensions as big-endian 32-bit
     numbers), then the values.
     """
-    with gzip.open(file) as stream:
-        data = stream.read()
+    if isinstance(file, Path) and file.suffix != ".gz":
+        data = file.read_bytes()
+    else:
+        with gzip.open(file) as stream:
+            data = stream.read()
     shape = np.frombuffer(data, ">u4", data[3], 4)
     return np.frombuffer(data, np.uint8, offset=4 + shape.nbytes).reshape(shape)
