@@ -132,7 +132,9 @@ class FedEBAPlus(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """How many rounds had gradient alignment, [], if any can."""
-        return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+        return (
+            {"fair_angle_rounds": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+        )
 
     def _is_unfair(self, received: Received) -> bool:
         """Gradient alignment, not model alignment."""
@@ -167,9 +169,9 @@ class FedEBAPlus(Algorithm[Config]):
             )  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        aligned = state["aligned"]
+        aligned = state["fair_angle_rounds"]
         if reports.mix is not None:  # as they trained, whoever of them has diverged since
-            return Aggregate(w), {"aligned": aligned + 1}
+            return Aggregate(w), {"fair_angle_rounds": aligned + 1}
         g = reports.gradient
         if self.two_passes:
             if g is None:  # nor noisy ones
@@ -180,7 +182,12 @@ class FedEBAPlus(Algorithm[Config]):
                     if self.config.fair_weights == "after"
                     else reports.loss_received
                 )
-                return Aggregate(), {"aligned": aligned, "g_b": self._fair_gradient(reports, g, A)}
+                return Aggregate(), {
+                    "fair_angle_rounds": aligned,
+                    "g_b": self._fair_gradient(reports, g, A),
+                }
         steps = J if self.config.rescale_model_alignment or self.two_passes else 1
         D_a = reports.learning_rate * entropy.weighted(q * steps, g)  # eq. (9)
-        return Aggregate((1 - alpha) * w, extra=alpha * D_a), {"aligned": aligned}  # eq. (8)
+        return Aggregate((1 - alpha) * w, extra=alpha * D_a), {
+            "fair_angle_rounds": aligned
+        }  # eq. (8)

@@ -261,7 +261,8 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
     def select(self, state: State, selection: Selection) -> Tensor:
         """Ids [m] int64 of the clients that take part in a round, each once, in any order.
 
-        By default the first m of `selection.order`: a uniform draw. Their number may differ from m.
+        By default the first m of `selection.order`: a uniform draw. Their number may differ from m; with none the round
+        has no step.
         """
         return selection.order[: selection.clients_per_round]
 

@@ -86,7 +86,9 @@ class PracFedEBAPlus(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
-        return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+        return (
+            {"fair_angle_rounds": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+        )
 
     def _is_unfair(self, state: State, received: Received) -> bool:
         """Gradient alignment, not model alignment."""
@@ -113,10 +115,10 @@ class PracFedEBAPlus(Algorithm[Config]):
         if alpha == 0:
             return Aggregate(w), state
         g_b, angle = self._fair_gradient(reports, w), w.new_tensor(entropy.angle(F))
-        following = {"aligned": state["aligned"], "g_b": g_b, "angle": angle}
+        following = {"fair_angle_rounds": state["fair_angle_rounds"], "g_b": g_b, "angle": angle}
         if "g_b" not in state:
             return Aggregate(w), following
         if reports.mix is not None:  # as they trained, whoever of them has diverged since
-            return Aggregate(w), following | {"aligned": state["aligned"] + 1}
+            return Aggregate(w), following | {"fair_angle_rounds": state["fair_angle_rounds"] + 1}
         one_step = entropy.weighted(q / reports.steps, reports.delta)  # sum_k q_k D_k / J_k
         return Aggregate((1 - alpha) * w, extra=alpha * one_step), following  # eq. (8)

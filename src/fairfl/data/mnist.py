@@ -9,8 +9,8 @@ from fairfl.data.formats.mnist_files import CLASSES, MnistFiles
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 
-# First the digests of the unpacked files, then of the upstream ones, then those of copies in an offline mirror whose pixels, order and header are
-# the same and which differ in the gzip bytes only.
+# First the digests of the unpacked files, then of the upstream ones, then of copies in an offline mirror whose pixels,
+# order and header are the same and which differ in the gzip bytes only.
 FILES = MnistFiles(
     "mnist",
     (

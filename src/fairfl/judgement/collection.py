@@ -247,7 +247,9 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             "fingerprint": summary.fingerprint,
             "source": source_of(summary),
             "arithmetic": arithmetic.text(summary.arithmetic),
-            "partition": "; ".join([*summary.partition, *[DIFFER] * (len(owners) > 1)]),
+            "partition": "; ".join(
+                [*summary.partition, *[DIFFER] * (len(owners) > 1), *left_out(spec, one.last[-1])]
+            ),
             **({"owners": json.dumps(summary.owners)} if summary.owners else {}),
         }
         for metric, unit, value in metric_rows(spec, one, baseline.get(run.seed)):
@@ -284,6 +286,13 @@ def metric_rows(
     if baseline is not None:
         rows += evaluate_against(run.last[-1].accuracy, baseline.accuracy)
     return rows
+
+
+def left_out(spec: Spec, last: Vectors) -> list[str]:
+    """A phrase on clients without samples of the reported part, of whom there is no number."""
+    clients = spec.clients - len(last.loss)
+    words = f"clients without {spec.reported_part} samples, and so without numbers"
+    return [f"{words}: {clients} of {spec.clients}"] * (clients > 0)
 
 
 def source_of(summary: Summary) -> str:

@@ -183,7 +183,7 @@ class Simulation:
         """One round: its clients and the server exchange models, as often as the algorithm says."""
         with self.without_gradients():
             clients = self.select_clients()
-            for number in range(self.exchanges_per_round):
+            for number in range(self.exchanges_per_round if clients else 0):
                 self.exchange(clients, number)
                 if self.stalled:
                     break
@@ -385,8 +385,8 @@ class Simulation:
         values = self.communication.measures(
             rounds, self.spec.clients_per_round, self.result.x.shape[-1]
         )
-        if "aligned" in self.state:
-            values["fair_angle_share"] = float(self.state["aligned"]) / rounds
+        if "fair_angle_rounds" in self.state:
+            values["fair_angle_share"] = float(self.state["fair_angle_rounds"]) / rounds
         if self.result.x.numel() == 1:
             values["parameter_0"] = float(self.result.x)
         sizes, share = self.train_part.sizes, self.spec.clients_per_round / self.clients.count

@@ -52,22 +52,22 @@ ROUNDS = [
     ("fedavg_hardcluster", {"M": 2}, THREE, 1, [[1.00, 0.91], [0.00, 1.36]], {"weights": [[0.25, 0, 0.75], [0, 1, 0]]}),
     ("fedeba_plus", FAIR, TWO, 1, [-0.447188], {
         "direction": [2.523188], "mix": 0.5, "delta": [[0.148511], [0.538511]], "loss_after": [0.659539, 3.029464],
-        "weights": [0.234161, 0.765839], "extra": None, "aligned": 1,
+        "weights": [0.234161, 0.765839], "extra": None, "fair_angle_rounds": 1,
     }),
     ("fedeba_plus", FAIR | {"weight_loss": "before"}, TWO, 1, [-0.492022], {}),
     ("fedeba_plus", FAIR, {"steps": 1}, 1, None, {"delta": [[0.076159], [0.276159]]}),
     ("fedeba_plus", ALIKE, TWO, 1, [-0.254395], {
         "direction": None, "delta": [[-0.19], [0.57]], "loss_after": [0.328050, 2.952450],
-        "weights": [0.5 * 0.212119, 0.5 * 0.787881], "extra": [0.5 * 0.1], "aligned": 0,
+        "weights": [0.5 * 0.212119, 0.5 * 0.787881], "extra": [0.5 * 0.1], "fair_angle_rounds": 0,
     }),
     ("fedeba_plus", ALIKE | {"weight_loss": "before"}, TWO, 1, [-0.289703], {}),
     # A plain pass before the aligned one: D' = (-0.19, 0.57), A = (0.32805, 2.95245), g = D' / 0.2
     ("fedeba_plus", FAIR | PASSES, TWO, 1, [-0.406228], {
         "direction": [2.043948], "mix": 0.5, "delta": [[0.101785], [0.491785]], "weights": [0.219377, 0.780623],
-        "aligned": 1,
+        "fair_angle_rounds": 1,
     }),
     ("fedeba_plus", ALIKE | PASSES, TWO, 1, [-(0.5 * (0.212119 * -0.19 + 0.787881 * 0.57) + 0.5 * 0.19)], {
-        "epochs": 0, "weights": None, "aligned": 0,
+        "epochs": 0, "weights": None, "fair_angle_rounds": 0,
     }),
     ("fedprox", {"mu": 1.0}, ONE | {"steps": 1}, 1, [0.6], {}),
     ("fedprox", {"mu": 1.0}, ONE, 1, [1.02], {}),
@@ -96,12 +96,12 @@ ROUNDS = [
     ("prac_fedeba_plus", FAIR | {"gradient_weights": "received"}, TWO, 1, None, {"g_b": [2.397029]}),
     ("prac_fedeba_plus", FAIR, TWO, 2, [-0.722825], {
         "loss_received": [0.992344, 3.357186], "direction": [2.043948], "mix": 0.5,
-        "trained": [[-0.470718], [-0.860718]], "weights": [0.353571, 0.646429], "aligned": 1,
+        "trained": [[-0.470718], [-0.860718]], "weights": [0.353571, 0.646429], "fair_angle_rounds": 1,
     }),
     # As if the first round knew a fair gradient already.
     ("prac_fedeba_plus", ALIKE, {"state": {"g_b": [7.0]}}, 1, [-0.251895], {
         "direction": None, "weights": [0.5 * 0.212119, 0.5 * 0.787881], "extra": [0.5 * 0.095], "g_b": [2.043948],
-        "aligned": 0,
+        "fair_angle_rounds": 0,
     }),
     ("scaffold", {}, TWO, 1, [-0.19], {"c_k": [[-0.95], [2.85]], "c": [0.95]}),  # D_k / (2 0.1)
     ("scaffold", {}, TWO, 2, [-0.3439], {

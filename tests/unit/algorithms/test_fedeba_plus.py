@@ -59,7 +59,7 @@ def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(na
     left = replace(reports(ids=(0, 1)), mix=plan.mix)
     assert entropy.angle(left.loss_received) < 25
     result, state = algorithm.aggregate(state, left)
-    assert result.extra is None and state["aligned"] == 1
+    assert result.extra is None and state["fair_angle_rounds"] == 1
     close(result.weights.sum(), 1.0, 1e-12)
 
 
@@ -79,7 +79,7 @@ def test_the_angle_of_prac_may_be_that_of_the_last_round(theta, angle_from, alig
     """Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x."""
     two = run("prac_fedeba_plus", 2, **FAIR | {"theta": theta, "angle_from": angle_from})
     assert (two.plan.direction is not None) is (two.result.extra is None) is aligns
-    assert two.state["aligned"] == aligns
+    assert two.state["fair_angle_rounds"] == aligns
 
 
 def test_prac_with_one_step_is_fedeba_plus_a_round_later():
@@ -92,7 +92,7 @@ def test_prac_with_one_step_is_fedeba_plus_a_round_later():
         fair = exact.rounds().plan.direction
         mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
         close(prac.rounds().state["g_b"], mixed, 1e-10)
-    assert prac.state["aligned"] == 3
+    assert prac.state["fair_angle_rounds"] == 3
 
 
 def test_momentum_counts_rounds_and_not_exchanges():

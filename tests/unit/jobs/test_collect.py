@@ -160,6 +160,17 @@ def edit_run(results, change, run=SPEC["runs"][0]["id"]):
     table.to_parquet(path, index=False)
 
 
+def test_a_client_without_samples_is_said_beside_the_numbers_of_the_others(results):
+    def change(table):
+        table.loc[table["client"] == 1, "samples_test"] = 0
+
+    assert set(tidy(Spec(**SPEC), results)[0]["partition"].dropna()) == {""}
+    edit_run(results, change)
+    final = tidy(Spec(**SPEC), results)[0]
+    assert values(final)["n_skipped"] == 1 and values(final)["accuracy_mean"] == 0.75
+    assert set(final["partition"].dropna()) == {"clients without test samples, and so without numbers: 1 of 2"}
+
+
 @pytest.mark.parametrize("loss", [np.nan, np.inf])
 def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(results, loss):
     def change(table):

@@ -63,7 +63,7 @@ ANSWERS = [
     (planned(mix=2.0), "mix is 2.0, expected 0 to 1"),
     (planned(direction=torch.ones(2, 15)), "direction has shape [2, 15], expected [15] ([P]) or [3, 15] ([m, P])"),
     (hook("select", lambda state, selection: [0, 1]), "the answer is [0, 1], expected a tensor of ids"),
-    (hook("select", lambda state, selection: torch.tensor([1, 1])), "the answer is [1, 1], expected at least one of"),
+    (hook("select", lambda state, selection: torch.tensor([1, 1])), "the answer is [1, 1], expected some of"),
     (hook("select", lambda state, selection: selection.losses(torch.tensor([7]))), "<lambda>: IndexError"),
     (planned(prox="1"), "prox is '1', expected a number or a tensor"),
     (planned(start=torch.ones(15)), "start has shape [15], expected [3, 15] ([m, P + B])"),

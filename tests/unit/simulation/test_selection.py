@@ -61,6 +61,23 @@ def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
     assert a == again and len({*a, *b, *later}) == 6
 
 
+def test_a_round_in_which_nobody_is_there_has_no_step(monkeypatch):
+    def select(self, state, selection):
+        return selection.order[:2] if selection.round == 1 else selection.order[:0]
+
+    register(monkeypatch, "toy", select=select)
+    run = simulation("toy", counts=COUNTS, clients_per_round=2, evaluate_every=1)
+    start = run.x.clone()
+    run.run_round()
+    assert torch.equal(run.x, start) and run.round == 1
+    run.run_round()
+    assert not torch.equal(run.x, start)
+    again = simulation("toy", counts=COUNTS, clients_per_round=2, evaluate_every=1)
+    result = again.run()
+    assert len(result.history) == 4 and torch.equal(again.x, run.x) and result.dropped == 0
+    assert again.measures()["comm_cost"] * 3 == pytest.approx(run.communication.sent * 4 / 2**20)
+
+
 @pytest.mark.parametrize("models", [1, 2])
 def test_candidates_receive_the_model_once_and_send_losses(monkeypatch, models):
     """15 parameters; four candidates of whom two are asked twice; two of them and one other take part."""
@@ -98,3 +115,11 @@ def test_the_first_of_a_permutation_are_those_of_the_whole(count, m):
     for seed in range(5):
         whole = torch.randperm(count, generator=generator(seed, count))
         assert first_of_permutation(count, m, generator(seed, count)) == whole[:m].tolist()
+
+
+@pytest.mark.parametrize("value", [torch.zeros(5), torch.tensor(2.0)])
+def test_a_state_may_have_any_name(monkeypatch, value):
+    register(monkeypatch, "toy", init_state=lambda self, federation: {"aligned": value, "epsilon": value})
+    run = simulation("toy", counts=COUNTS)
+    run.run()
+    assert set(run.measures()) == {"comm_cost", "comm_extra_cost"}
