@@ -10,7 +10,9 @@ from fairfl.planning.reference import expected
 from fairfl.planning.requests import Requests
 from fairfl.planning.restriction import affordable
 
-workload = session.load(config, affordable, checks=[preflight.check, own_data.dealt, trial.check])
+workload = session.load(
+    config, affordable, checks=[preflight.check, preflight.check_printed, own_data.dealt, trial.check]
+)
 
 if session.display and not session.gpus:
     session.display.expected = functools.partial(expected, workload.scale.scale, session.cores)

@@ -26,6 +26,7 @@ def graph_of(workload: Workload) -> Graph:
         mock.patch("fairfl.workflow.session.load_workload", lambda *_: workload),
         mock.patch("fairfl.workflow.session.usual_config", usual_config),
         mock.patch("fairfl.judgement.claims.preflight.check", lambda _: None),
+        mock.patch("fairfl.judgement.claims.preflight.check_printed", lambda _: None),
     ):
         try:
             return snakemake.parsed(ROOT, {"scale": workload.scale.scale})["graph"]

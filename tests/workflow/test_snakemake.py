@@ -11,7 +11,13 @@ from snakemake.output_index import OutputIndex
 from snakemake.rules import Rule
 from snakemake.scheduling import greedy
 from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
+from snakemake.settings.types import (
+    DAGSettings,
+    DeploymentMethod,
+    DeploymentSettings,
+    SchedulingSettings,
+    StorageSettings,
+)
 
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime.errors import FairflError
@@ -32,7 +38,8 @@ def called(graph, *targets, dryrun=False):
         SimpleNamespace(name=rule.name, has_wildcards=lambda rule=rule: any("{" in path for path in rule.outputs))
         for rule in graph.rules.values()
     ]
-    return SimpleNamespace(dag_settings=SimpleNamespace(targets=targets), rules=rules, touch=False, dryrun=dryrun)
+    settings = {"dag_settings": SimpleNamespace(targets=targets), "storage_settings": SimpleNamespace(all_temp=False)}
+    return SimpleNamespace(**settings, rules=rules, touch=False, dryrun=dryrun)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,14 @@ def called(graph, *targets, dryrun=False):
 def test_a_target_that_nothing_makes(graph, target, words):
     with pytest.raises(FairflError, match=re.escape(words)):
         snakemake.check_targets(called(graph, target), graph)
+
+
+def test_no_result_is_temporary(graph):
+    workflow = called(graph, "eagle_table1")
+    snakemake.check_targets(workflow, graph)
+    workflow.storage_settings.all_temp = True
+    with pytest.raises(FairflError, match="--all-temp: results would be deleted .*: leave it out"):
+        snakemake.check_targets(workflow, graph)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +98,12 @@ SOURCES = [
 ]
 NAMES = {
     Workflow: "is_main_process default_target pathvars rules dag globals cores local_exec touch deployment_settings "
-    "scheduling_settings dryrun resource_settings global_resources executor_plugin",
+    "scheduling_settings storage_settings dryrun resource_settings global_resources executor_plugin",
     Rule: "set_input input output log params name is_producer",
     DAG: "needrun_jobs",
     iocontainers.Namedlist: "_allitems",
     SchedulingSettings: "max_jobs_per_timespan",
+    StorageSettings: "all_temp",
 }
 
 

@@ -101,9 +101,19 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
         }
         if selected_by(name) not in rows.values():
             yield f"options: {name!r} is not one of the rows{nearest(name, rows)}"
-    for name in getattr(options, "labels", {}):
-        if name not in artifact.settings:
-            yield f"options.labels: {name!r} is not one of the settings{nearest(name, artifact.settings)}"
+    for option in ("labels", "places"):
+        for name in getattr(options, option, {}):
+            if name not in artifact.settings:
+                hint = nearest(name, artifact.settings)
+                yield f"options.{option}: {name!r} is not one of the settings{hint}"
+    places = getattr(options, "places", {})
+    for name in artifact.settings:
+        if places and name not in places:
+            yield f"options.places: no place for {name}"
+    for name in _listed(options, "keys"):
+        keys = {key for row in artifact.rows for key, _ in row.variant.values}
+        if name not in keys:
+            yield f"options: no row has {name!r}{nearest(name, keys)}"
     if getattr(declared, "ALONG_TRAINING", False):
         known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)]
         for metric in artifact.columns:

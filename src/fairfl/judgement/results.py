@@ -129,7 +129,7 @@ class Results:
     def reported(self) -> dict[str, Cells]:
         """The papers' numbers by artifact name ('eagle_table8'), as far as they are written down."""
         return {
-            name: read_reported(path, self.metrics_of, self._check_of(name))
+            name: read_reported(path, self.metrics_of, self.check_of(name))
             for name, path in self._of("reported")
         }
 
@@ -182,7 +182,8 @@ class Results:
             for metric, value in values.items()
         }
 
-    def _check_of(self, name: str) -> Callable[[dict[str, str]], None]:
+    def check_of(self, name: str) -> Callable[[dict[str, str]], None]:
+        """What each row of the paper's numbers for an artifact must pass."""
         paper, _, artifact = name.partition("_")
         return lambda row: (
             _check_known(row, self.papers[paper], artifact) if paper in self.papers else None

@@ -27,6 +27,7 @@ def prepare(code: Path, config: Config) -> None:
     os.environ["PATH"] = os.pathsep.join(
         [str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])]
     )
+    os.environ["MPLBACKEND"] = "agg"  # a notebook's own draws in the notebook
     run_from(code)
     # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
     # convolutions up to 1.4 x faster and changes no number.

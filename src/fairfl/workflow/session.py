@@ -140,10 +140,12 @@ class Session:
         """Say what failed. `write_page`, fairfl.jobs.page.write_rest, makes the page of what did not."""
         self.server.stop()
         self._put_back()
-        if not (self.display and self.display.run.interrupted):
-            page = Path(self.summaries, "index.html")
-            write_page(self.workload, self.root, Path(self.results), page, self.call.left)
-        self._say_last_words()
+        try:
+            if not (self.display and self.display.run.interrupted):
+                page = Path(self.summaries, "index.html")
+                write_page(self.workload, self.root, Path(self.results), page, self.call.left)
+        finally:
+            self._say_last_words()
 
     # -- for rules ------------------------------------------------------------------------------
     @property

@@ -194,6 +194,11 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
         raise FairflError(
             "--touch: times of files do not count here, records do: `snakemake -n` says what must run"
         )
+    if workflow.storage_settings.all_temp:
+        raise FairflError(
+            "--all-temp: results would be deleted as soon as they are read, and made again by the next call: "
+            "leave it out, also of your profile"
+        )
     if "plan" in targets and (len(targets) > 1 or workflow.dryrun):
         part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
         raise FairflError(

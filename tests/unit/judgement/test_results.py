@@ -1,5 +1,6 @@
 """The reader of results: seeds become mean and spread, units are the paper's, bad files are named."""
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement import sources
 from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import Cells, expanded
+from fairfl.judgement.claims import preflight
 from fairfl.judgement.results import Results
 from fairfl.judgement.sources import SURE
 from fairfl.judgement.units import factor, printed
 from fairfl.reporting.marks import MARKS, legend, marks
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import SpecError
 from tests.unit.reporting import demo
 from tests.unit.reporting.demo import REPORTED, TIDY
 
@@ -239,3 +242,27 @@ def test_every_value_in_use_has_the_surest_provenance_of_its_rows(workload) -> N
     mu = found["fedprox", "mu", "0.1"]
     assert (mu.provenance, mu.note, mu.title) == ("recalled", "recalled from v1", "FedProx")
     assert not [key for key in found if key[0] == "fedavg" or key[2] == "99.0"]  # nothing named, nothing run
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda text: text.replace(",fedavg,", ",fedavgg,", 1),
+            ", line 2: algorithm: unknown 'fedavgg'; did you mean 'fedavg'",
+        ),
+        (lambda text: text.replace(",", ";"), ": "),
+        (lambda text: re.sub(r",(\d+\.\d+),", r",\1 ± 0.2,", text, count=1), ", line 2: "),
+    ],
+)
+def test_printed_numbers_are_read_before_the_first_job(root, tmp_path, monkeypatch, change, words):
+    workload = load_workload(root, {"scale": "quick", "papers": ["fedfv"]})
+    place = Path("papers/reported/fedfv/table3.csv")
+    (tmp_path / place.parent).mkdir(parents=True)
+    text = (root / place).read_text()
+    monkeypatch.chdir(tmp_path)
+    place.write_text(text)
+    preflight.check_printed(workload)
+    place.write_text(change(text))
+    with pytest.raises(SpecError, match=re.escape(f"papers/fedfv.yaml: {place}{words}")):
+        preflight.check_printed(workload)

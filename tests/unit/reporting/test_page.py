@@ -191,6 +191,15 @@ def test_artifacts_say_what_data_and_arithmetic_their_runs_have(tmp_path) -> Non
     assert "<dt>Numerics</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
 
 
+@pytest.mark.parametrize("name", ["demo_figure1", "demo_table1"])
+def test_what_failed_costs_neither_the_page_of_the_others_nor_its_reason(tmp_path, name) -> None:
+    workload, results = build(tmp_path)
+    page = Elements(render(workload, tmp_path, results, results / "index.html", {name: "all is lost"}))
+    assert "Failed: all is lost" in page.html(name) and page.source.count("all is lost") == 1
+    assert {f"demo_{key}" for key in ARTIFACTS} <= set(page.values("id"))
+    assert "figure1.png" not in page.html("demo_figure1") or name != "demo_figure1"
+
+
 def test_links_within_the_page_lead_somewhere(page) -> None:
     inner = {link[1:] for link in page.values("href") if link.startswith("#")}
     assert inner <= set(page.values("id"))

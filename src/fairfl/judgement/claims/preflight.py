@@ -1,6 +1,7 @@
 """What the last jobs of a workflow would refuse, refused before the first one runs: options of plots, claims."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Paper
@@ -20,7 +21,9 @@ from fairfl.judgement.claims.grammar import (
 )
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
+from fairfl.judgement.results import read_reported, results_of
 from fairfl.metrics.origin import owner
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -51,6 +54,16 @@ def check(workload: Workload) -> None:
             speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
             for fault in _unknown(speaking, workload.papers[paper], variants[paper]):
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
+
+
+def check_printed(workload: Workload) -> None:
+    """Raises SpecError with the paper, then file and line, for printed numbers that cannot be read."""
+    numbers = results_of(workload, Path("."), {})
+    for name, path in numbers.files["reported"].items():
+        try:
+            read_reported(Path(path), numbers.metrics_of, numbers.check_of(name))
+        except FairflError as error:
+            raise SpecError(f"papers/{name.partition('_')[0]}.yaml: {error}") from None
 
 
 def _faults(workload: Workload) -> Iterator[str]:

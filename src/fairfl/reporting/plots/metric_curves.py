@@ -65,6 +65,9 @@ class Config(Labelled):
     def columns(self) -> list[str]:
         return [*self.y_labels, *self.log]
 
+    def keys(self) -> list[str]:
+        return [self.color_by] if self.color_by else []
+
     def parts(self) -> list[str]:
         return [self.part]
 

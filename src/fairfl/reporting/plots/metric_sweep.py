@@ -56,6 +56,9 @@ class Config(Labelled):
             raise ValueError("places need an x_label")
         return self
 
+    def keys(self) -> list[str]:
+        return [self.key] if self.key else []
+
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, inputs.measured())
