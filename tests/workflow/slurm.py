@@ -1,9 +1,11 @@
-"""A Slurm of one node for tests: its own configuration, keys, ports and folders, and no trace once it is stopped.
+"""A Slurm of four nodes for tests: own configuration, keys, ports, accounts, folders, and no trace once it is stopped.
 
-Slurm's commands find it through SLURM_CONF, so a Slurm that the machine belongs to is never asked.
+Each node has its own name and /tmp, in namespaces of one machine. Slurm's commands find it through SLURM_CONF, so a
+Slurm that the machine belongs to is never asked.
 """
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -13,25 +15,28 @@ import tempfile
 import time
 from pathlib import Path
 
-# The node claims more cores and memory than the machine may have: tests look at what is asked for and granted.
-CPUS, MEMORY_MB, GPUS, SHARDS = 4, 16000, 2, 8
+# Each node claims more cores and memory than the machine may have: tests look at what is asked for and granted.
+NODES, CPUS, MEMORY_MB, GPUS, SHARDS = ("node1", "node2", "node3", "node4"), 4, 16000, 2, 8
 
 CONFIGURATION = """
 ClusterName=fairfl
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={accounts_port}
+AccountingStorageEnforce=associations,limits
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket.2
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -46,20 +51,55 @@ PreemptMode=REQUEUE
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_interval=1
 KillWait=2
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:fake:{gpus},shard:{shards}
-PartitionName=cpu Nodes={host} Default=YES PriorityTier=1
-PartitionName=gpu Nodes={host} PriorityTier=1
-PartitionName=urgent Nodes={host} PriorityTier=9
+PartitionName=cpu Nodes=ALL Default=YES PriorityTier=1
+PartitionName=gpu Nodes=node3,node4 PriorityTier=1
+PartitionName=urgent Nodes=ALL PriorityTier=9
 """
+NODE = "NodeName={name} NodeAddr=127.0.0.1 NodeHostname={name} Port={port} CPUs={cpus} RealMemory={memory} "
+NODE += "Gres=gpu:fake:{gpus},shard:{shards}\n"
+ACCOUNTS = """
+AuthType=auth/munge
+AuthInfo={folder}/munge.socket.2
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={accounts_port}
+SlurmUser=root
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database_port}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=accounts
+"""
+DATABASE = "CREATE DATABASE accounts;\nGRANT ALL ON accounts.* TO slurm@'127.0.0.1' IDENTIFIED BY 'slurm';\n"
+# A node: its name, and a /tmp that shows of the machine's only some folders.
+SEPARATE = """
+name=$0 slurmd=$1; shift
+hostname "$name"
+mount -t tmpfs tmpfs /mnt
+number=0
+for folder in "$@"; do number=$((number + 1)); mkdir /mnt/$number; mount --bind "$folder" /mnt/$number; done
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+number=0
+for folder in "$@"; do number=$((number + 1)); mkdir -p "$folder"; mount --bind /mnt/$number "$folder"; done
+exec "$slurmd" -D -N "$name"
+"""
+PACKAGES = "slurm-wlm slurmdbd munge mariadb-server"
 
 
+@functools.cache
 def missing() -> str:
     """Why no Slurm can be started here; empty if one can."""
-    needed = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "setpriv")
+    needed = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "setpriv", "slurmdbd", "mariadbd", "unshare")
     absent = [name for name in needed if _program(name) is None]
     if absent:
-        return f"not installed: {', '.join(absent)} (Debian: apt-get install slurm-wlm munge)"
-    return "" if os.geteuid() == 0 else "Slurm's daemons need root to start jobs"
+        return f"not installed: {', '.join(absent)} (Debian: apt-get install {PACKAGES})"
+    if os.geteuid():
+        return "Slurm's daemons need root to start jobs"
+    separate = subprocess.run(["unshare", "-m", "-u", "--propagation", "private", "mount", "-t", "tmpfs", "x", "/mnt"])
+    return "nodes with names and /tmp of their own need namespaces" if separate.returncode else ""
 
 
 def _program(name: str) -> str | None:
@@ -84,7 +124,9 @@ def wait(condition, seconds: float = 300, what: str = ""):
 class Cluster:
     """Use as a context; `environment` is what its users' processes need."""
 
-    def __init__(self) -> None:
+    def __init__(self, tests: Path) -> None:
+        """`tests`: folder with all that jobs read and write."""
+        self.tests = tests
         # A socket's path may have 107 letters: pytest's folders are longer.
         self.folder = Path(tempfile.mkdtemp(prefix="fairfl-slurm-"))
         self.daemons: list[subprocess.Popen[bytes]] = []
@@ -101,7 +143,7 @@ class Cluster:
 
     def _start(self) -> None:
         folder, host = self.folder, socket.gethostname().split(".")[0]
-        for name in ("state", "spool", "bin"):
+        for name in ("state", "bin", "database"):
             (folder / name).mkdir()
         # Snakemake's plugin calls srun without SLURM_CONF: a machine's own Slurm has its file in /etc.
         srun = folder / "bin" / "srun"
@@ -113,24 +155,66 @@ class Cluster:
         devices = [folder / f"gpu{index}" for index in range(GPUS)]
         for device in devices:
             device.touch()
-        text = CONFIGURATION.format(
-            folder=folder, host=host, controller_port=_free_port(), node_port=_free_port(), cpus=CPUS,
-            memory=MEMORY_MB, gpus=GPUS, shards=SHARDS,
-        )  # fmt: skip
-        (folder / "slurm.conf").write_text(text)
+        ports = {name: _free_port() for name in ("controller_port", "accounts_port", "database_port")}
+        size = {"cpus": CPUS, "memory": MEMORY_MB, "gpus": GPUS, "shards": SHARDS}
+        nodes = "".join(NODE.format(name=name, port=_free_port(), **size) for name in NODES)
+        general, partitions = CONFIGURATION.format(folder=folder, host=host, **ports).split("PartitionName", 1)
+        (folder / "slurm.conf").write_text(f"{general}{nodes}PartitionName{partitions}")
+        (folder / "slurmdbd.conf").write_text(ACCOUNTS.format(folder=folder, host=host, **ports))
+        (folder / "slurmdbd.conf").chmod(0o600)
         gpus = "".join(f"Name=gpu Type=fake File={device}\n" for device in devices)
         (folder / "gres.conf").write_text(f"AutoDetect=off\n{gpus}Name=shard Count={SHARDS}\n")
         files = {option: f"{folder}/munge.{option}" for option in ("socket", "log-file", "pid-file", "seed-file")}
-        files |= {"socket": f"{folder}/munge.socket", "key-file": str(key)}
+        files |= {"socket": f"{folder}/munge.socket.2", "key-file": str(key)}
         # --force: a private folder is no place for a machine's munge, but right for this one.
         self._daemon("munged", "--foreground", "--force", *(f"--{option}={path}" for option, path in files.items()))
-        wait((folder / "munge.socket").exists, 120, "munged")
-        self._daemon("slurmctld", "-D")
-        self._daemon("slurmd", "-D")
-        wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%t", check=False), 120, "an idle node")
+        wait((folder / "munge.socket.2").exists, 120, "munged")
+        self._keep_accounts(ports["database_port"])
+        self._daemon(*self._beside_munge("slurmctld", "-D"))
+        root = Path(__file__).parents[2]
+        seen = [str(path) for path in (self.tests, folder, root) if path.is_relative_to("/tmp")]
+        for name in NODES:
+            separate = ("-m", "-u", "--propagation", "private", "sh", "-ec", SEPARATE)
+            self._daemon("unshare", *separate, name, str(_program("slurmd")), *seen)
+        states = ("sinfo", "--noheader", "--Node", "--partition=cpu", "--format=%t")
+        wait(lambda: self.run(*states, check=False).split() == ["idle"] * len(NODES), 120, "four idle nodes")
+
+    def _keep_accounts(self, port: int) -> None:
+        data, socket_, first = (self.folder / name for name in ("database", "database.socket", "database.sql"))
+        first.write_text(DATABASE)
+        install = ("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal")
+        self.run(*install, "--skip-test-db", f"--datadir={data}", "--user=root")
+        where = (f"--datadir={data}", f"--socket={socket_}", f"--port={port}", f"--pid-file={self.folder}/database.pid")
+        small = ("--innodb-buffer-pool-size=64M", "--skip-name-resolve", "--bind-address=127.0.0.1", "--user=root")
+        self._daemon("mariadbd", "--no-defaults", *where, *small, f"--init-file={first}")
+        wait(socket_.exists, 120, "mariadbd")
+        self._daemon("slurmdbd", "-D")
+        wait(lambda: not self.accounts("show", "cluster", check=False)[0], 120, "slurmdbd")
+        self.accounts("add", "cluster", "fairfl")
+        self.accounts("add", "account", "lab", "Description=lab", "Organization=lab")
+        self.accounts("add", "user", "root", "Account=lab", "DefaultAccount=lab")
+
+    def _beside_munge(self, name: str, *words: str) -> tuple[str, ...]:
+        """The command, where what asks for accounts finds munge: it looks in one place only."""
+        script = 'mkdir -p /run/munge && mount --bind "$0" /run/munge && exec "$@"'
+        separate = ("unshare", "-m", "--propagation", "private", "sh", "-ec", script)
+        return (*separate, str(self.folder), str(_program(name)), *words)
+
+    def accounts(self, *words: str, check: bool = True) -> tuple[int, str]:
+        """Exit code and output of sacctmgr."""
+        done = subprocess.run(
+            [*self._beside_munge("sacctmgr", "-i"), *words],
+            env=self.environment,
+            text=True,
+            stdout=-1,
+            stderr=-2,
+            timeout=180,
+        )
+        assert not check or done.returncode == 0 or "Nothing new added" in done.stdout, done.stdout
+        return done.returncode, done.stdout
 
     def _daemon(self, name: str, *arguments: str) -> None:
-        with (self.folder / f"{name}.out").open("wb") as out:
+        with (self.folder / f"{name}{len(self.daemons)}.out").open("wb") as out:
             self.daemons.append(
                 subprocess.Popen(
                     # Ends with the tests, even if these are killed.
@@ -144,7 +228,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         try:
-            if len(self.daemons) == 3:
+            if len(self.daemons) == 4 + len(NODES):
                 self.cancel([job["JobId"] for job in self.jobs()])
         finally:
             for daemon in reversed(self.daemons):

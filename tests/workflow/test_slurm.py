@@ -1,4 +1,4 @@
-"""A real Slurm of one node: the profile works, and whatever ends a job or the workflow, it goes on."""
+"""A real Slurm of four nodes: the profile works, and whatever ends a job or the workflow, it goes on."""
 
 import contextlib
 import os
@@ -39,11 +39,12 @@ patches:
     why: test
 """
 SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ALGORITHMS)}", "checkpoint_seconds=0.2")
+APART = ("--set-resources", "train:seconds=600")  # each training has a submission to itself
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with slurm.Cluster() as running:
+def cluster(tmp_path_factory):
+    with slurm.Cluster(tmp_path_factory.getbasetemp()) as running:
         yield running
 
 
@@ -70,9 +71,15 @@ class Submitted:
     def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str) -> None:
         self.cluster, self.project = cluster, project
         self.output = project.folder / f"{uuid.uuid4()}.txt"
+        self.name = ""  # of its jobs in Slurm
         self.before = {algorithm: self.checkpoint(algorithm) for algorithm in ALGORITHMS}
         command = [sys.executable, watchful.__file__, "--workflow-profile", "profiles/slurm"]
-        command += ["--nocolor", "--latency-wait", "5", *arguments]
+        command += [
+            "--nocolor",
+            "--latency-wait",
+            "5",
+            *(arguments if "--set-resources" in arguments else [*APART, *arguments]),
+        ]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*command, "--config", *project.selection],
@@ -87,9 +94,18 @@ class Submitted:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.lives()
         self.process.kill()
         self.process.wait()
         self.cluster.cancel([job["JobId"] for job in self.jobs()])
+
+    def lives(self) -> bool:
+        """Looks up the name of its jobs, too, which is forgotten when it ends."""
+        if self.process.poll() is not None:
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            self.name = (self.project.folder / "results/tiny/.slurm").read_text()
+        return True
 
     def said(self) -> str:
         return self.output.read_text()
@@ -109,18 +125,14 @@ class Submitted:
 
     def ended(self) -> int:
         """Exit status."""
-        slurm.wait(lambda: self.process.poll() is not None, 400, f"the end of Snakemake\n{self.cluster.jobs()}")
+        slurm.wait(lambda: not self.lives(), 400, f"the end of Snakemake\n{self.cluster.jobs()}")
         return self.process.returncode
 
     def jobs(self, algorithm: str = "") -> list[dict[str, str]]:
         """Slurm's view of the jobs that this call has submitted; of the trainings of one algorithm only."""
-        name = re.search(r"^SLURM run ID: (\S+)", self.said(), re.M)
-        found = [job for job in self.cluster.jobs() if name and job["JobName"] == name[1]]
+        self.lives()
+        found = [job for job in self.cluster.jobs() if self.name and job["JobName"] == self.name]
         return [job for job in found if f"_{algorithm}" in job["StdOut"]]
-
-    def log(self, algorithm: str) -> str:
-        """Slurm's log of the first training of an algorithm."""
-        return Path(self.jobs(algorithm)[0]["StdOut"]).read_text()
 
     def trainings(self, algorithm: str = "") -> list[int]:
         """Processes that train, and only these: not Snakemake or a shell that waits for them."""
@@ -128,7 +140,7 @@ class Submitted:
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 command = (process / "cmdline").read_text().split("\0")
-                here = (process / "cwd").readlink() == self.project.folder
+                here = os.path.samefile(process / "cwd", self.project.folder)  # on a node by another path
                 if (
                     here
                     and command[1:4] == ["-P", "-m", "fairfl.jobs.train"]
@@ -147,7 +159,7 @@ class Submitted:
         """The process that trains an algorithm, stopped as soon as it has written a checkpoint in this call."""
 
         def found() -> list[int]:
-            assert self.process.poll() is None, self.said()
+            assert self.lives(), self.said()
             return self.trainings(algorithm) if self.checkpoint(algorithm) not in (None, self.before[algorithm]) else []
 
         process = slurm.wait(found, what=f"a checkpoint of {algorithm}")[0]
@@ -174,14 +186,20 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
     project = local.copy(tmp_path / "project")
     for name in ("results", ".snakemake"):
         shutil.rmtree(project.folder / name)
-    asked = ["train:gpu=1", "train:slurm_partition=gpu", "local_optimum:gpu=0", "local_optimum:gres='shard:2'"]
+    asked = [
+        "train:seconds=600",
+        "train:gpu=1",
+        "train:slurm_partition=gpu",
+        "local_optimum:gpu=0",
+        "local_optimum:gres='shard:2'",
+    ]
     with Submitted(cluster, project, "--set-resources", *asked, "--retries", "0", TIDY) as run:
         assert run.ended() == 0, run.said()
         jobs = run.jobs()
     assert results(project) == results(local)
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     rules = {job["JobId"]: re.search(r"/rule_(\w+)/", job["StdOut"])[1] for job in jobs}
-    assert sorted(rules.values()) == [*["local_optimum"] * 3, "prepare", *["train"] * 2]
+    assert sorted(rules.values()) == ["local_optimum", "prepare", *["train"] * 2]  # three optima in one submission
     for job in jobs:  # what each asks for: test_sbatch.py
         assert job["JobName"].startswith("fairfl_") and not Path(job["StdOut"]).exists()  # of what failed, they stay
 
@@ -192,22 +210,22 @@ def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
         with run.unseen():
             os.kill(first, signal.SIGKILL)
             slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
-            # Wants the whole node.
-            urgent = ("--partition=urgent", f"--cpus-per-task={slurm.CPUS}", "--mem=0", "--output=/dev/null")
+            node = f"--nodelist={run.jobs('afl')[0]['NodeList']}"  # all of it
+            urgent = ("--partition=urgent", node, f"--cpus-per-task={slurm.CPUS}", "--mem=0", "--output=/dev/null")
             cluster.run("sbatch", *urgent, "--job-name=urgent", "--wrap=true")
             slurm.wait(lambda: run.jobs("afl")[0]["JobState"] == "PENDING")
             cluster.hurry(run.jobs("afl")[0]["JobId"])
         assert run.ended() == 0, run.said()
         assert second not in run.trainings()
         killed, again, preempted = (*run.jobs("fedavg"), *run.jobs("afl"))
-        text, log = run.said(), run.log("fedavg")
+        text = run.said()
     assert [job["JobState"] for job in (killed, again, preempted)] == ["FAILED", "COMPLETED", "COMPLETED"]
     assert [job["Restarts"] for job in (killed, again, preempted)] == ["0", "0", "1"]
-    assert "900M" in killed["MinMemoryNode"] and "1800M" in again["MinMemoryNode"]
+    assert "900M" in killed["MinMemoryNode"] and "900M" in again["MinMemoryNode"]  # it did not run out of memory
     assert all(went_on(untrained, algorithm) for algorithm in ALGORITHMS)
     assert results(untrained) == results(local)
-    assert "Error in rule train" in text and killed["StdOut"] in text and "Trying to restart job" in text
-    assert "SIGKILL" in log
+    assert "failed: FedAvg" in text and killed["StdOut"] in text and "Trying to restart job" in text
+    assert "| it was killed (SIGKILL); SLURM-job" in text
 
 
 def test_a_held_job_is_named_with_what_lets_it_go_on(cluster, local, untrained):
@@ -215,8 +233,8 @@ def test_a_held_job_is_named_with_what_lets_it_go_on(cluster, local, untrained):
         process = run.paused("afl")
         number = run.jobs("afl")[0]["JobId"]
         cluster.run("scontrol", "requeuehold", number)
-        run.says(f"Slurm does not start job {number} (train/{SETTING}/afl/default/seed0): ")
-        assert f"`scontrol release {number}` lets it start" in run.said() and process not in run.trainings()
+        run.says(f"`scontrol release {number}` lets it start (train/{SETTING}/afl/default/seed0)")
+        assert process not in run.trainings()
         cluster.run("scontrol", "release", number)
         cluster.hurry(number)
         assert run.ended() == 0, run.said()
@@ -231,7 +249,7 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
         run.says("SLURM status is: 'CANCELLED'")
         slurm.wait(lambda: {job["JobState"] for job in run.jobs()} == {"CANCELLED"})
 
-    # One job stands still, one is back in the queue; Snakemake dies.
+    # One job stands still, one is back in the queue; Snakemake dies. The next one cancels both before it begins.
     with Submitted(cluster, untrained, TIDY) as orphans:
         stopped, _ = (orphans.paused(algorithm) for algorithm in ALGORITHMS)
         (held,) = (job["JobId"] for job in orphans.jobs("afl"))
@@ -243,13 +261,42 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
 
         with Submitted(cluster, untrained, TIDY) as run:
             assert run.ended() == 0, run.said()
+            assert "2 submissions of a workflow that was killed here are cancelled" in run.said()
             assert all(went_on(untrained, algorithm) for algorithm in ALGORITHMS)
-        assert results(untrained) == results(local)
-
-        os.kill(stopped, signal.SIGCONT)
-        cluster.run("scontrol", "release", held)
-        cluster.hurry(held)
-        slurm.wait(lambda: sorted(job["JobState"] for job in orphans.jobs()) == ["COMPLETED", "FAILED"])
-        assert "results/tiny: the workflow of this job has ended and another workflow has begun" in orphans.log("afl")
+        assert {job["JobState"] for job in orphans.jobs()} == {"CANCELLED"} and stopped not in run.trainings()
     assert results(untrained) == results(local)
     assert "Nothing to be done" in untrained.snakemake("--dry-run", TIDY).stdout
+
+
+def test_a_time_limit_is_no_try(cluster, local, untrained):
+    with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
+        for algorithm in ALGORITHMS:
+            run.paused(algorithm)
+        for job in run.jobs("afl"):
+            cluster.run("scontrol", "update", f"job={job['JobId']}", "TimeLimit=0-00:01:00")
+        run.says("goes on in another submission: Slurm ended the last one (TIMEOUT)")
+        for process in run.trainings("fedavg"):
+            os.kill(process, signal.SIGCONT)
+        assert run.ended() == 0, run.said()
+        assert "failed" not in run.said()
+        assert [job["JobState"] for job in run.jobs("afl")] == ["TIMEOUT", "COMPLETED"]
+    assert went_on(untrained, "afl") and results(untrained) == results(local)
+
+
+def test_a_limit_on_submissions_is_waited_for_and_another_refusal_said(cluster, local, untrained):
+    cluster.accounts("modify", "user", "root", "set", "maxsubmit=1")
+    try:
+        with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
+            run.says("Slurm takes no more submissions now: AssocMaxSubmitJobLimit")
+            assert run.ended() == 0, run.said()
+            assert "failed" not in run.said() and len(run.jobs()) == 2
+    finally:
+        cluster.accounts("modify", "user", "root", "set", "maxsubmit=-1")
+    assert results(untrained) == results(local)
+    summary = untrained.folder / RUNS["afl"] / "summary.json"
+    summary.unlink()
+    asked = (*APART, "train:slurm_partition=nowhere")
+    with Submitted(cluster, untrained, "--retries", "0", *asked, TIDY) as run:
+        assert run.ended(), run.said()
+        assert "| invalid partition specified: nowhere" in run.said() and "done in" not in run.said()
+        assert " --workflow-profile profiles/slurm --config " in run.said().splitlines()[-1]

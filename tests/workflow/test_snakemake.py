@@ -188,8 +188,8 @@ def test_what_a_cluster_runs_says_where_the_sealed_code_lies(monkeypatch):
     called = SimpleNamespace(scheduler=SimpleNamespace(_executor=executor), local_exec=False)
     snakemake.submit_to_cluster(called, None, None, [], print)
     command = executor.format_job_exec("x")
-    assert command.startswith("env ") and " 'FAIRFL_CODE=/a place/copy' " in command
-    assert command.endswith(" python -m snakemake x")
+    assert command.startswith("export ") and " FAIRFL_CODE='/a place/copy' " in command
+    assert command.endswith(" && python -m snakemake x")
     here = SimpleNamespace(format_job_exec=None)
     snakemake.submit_to_cluster(
         SimpleNamespace(scheduler=SimpleNamespace(_executor=here), local_exec=True), None, None, [], print

@@ -149,11 +149,9 @@ class Display(logging.Handler):
         if job and any(
             group == [job] for group in self.run.alike()
         ):  # more of one cause are told at the end
-            self.say(
-                "\n".join(
-                    [f"failed: {job.name}", *([f"   | {said}"] * bool(said)), f"   log: {job.log}"]
-                )
-            )
+            logs = ", ".join(map(str, record.get("log") or [job.log]))  # a cluster has one, too
+            why = f"\n   | {said}" if said else ""
+            self.say(f"failed: {job.name}{why}\n   log: {logs}")
 
     # -- what is shown ----------------------------------------------------------------------------
     def say(self, text: str) -> None:

@@ -12,7 +12,6 @@ import getpass
 import logging
 import os
 import re
-import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -33,7 +32,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
-from fairfl.workflow.submissions import Submissions
+from fairfl.workflow.submissions import Submissions, with_variables
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
@@ -424,8 +423,7 @@ def submit_to_cluster(
     environment = {name: value for name, value in os.environ.items() if name.startswith(own)}
     if type(executor).__module__ != "snakemake_executor_plugin_slurm":
         plain = executor.format_job_exec
-        declared = shlex.join(["env", *(f"{name}={value}" for name, value in environment.items())])
-        executor.format_job_exec = lambda job: f"{declared} {plain(job)}"
+        executor.format_job_exec = lambda job: with_variables(environment, plain(job))
         return
     os.environ["SQUEUE_USERS"] = (
         getpass.getuser()

@@ -12,11 +12,12 @@ import contextlib
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -243,13 +244,11 @@ class Submissions:
 
     def command(self, job: Any) -> str:
         """What the cluster runs. Where the sealed copy lies is part of it: not every cluster passes variables on."""
-        given = shlex.join(
-            ["env", *(f"{name}={value}" for name, value in self.environment.items())]
-        )
         if isinstance(job, Submission) and self.libraries is not None:
             words = [sys.executable, "-P", "-m", "fairfl.runtime.submission", str(job.file)]
-            return f"{given} {shlex.join(words)}"
-        return f"{given} {self._exec(job.jobs[0] if isinstance(job, Submission) else job)}"
+            return with_variables(self.environment, shlex.join(words))
+        first = job.jobs[0] if isinstance(job, Submission) else job
+        return with_variables(self.environment, self._exec(first))
 
     # -- on the way back --------------------------------------------------------------------------
     def succeeded(self, info: Any) -> None:
@@ -297,7 +296,8 @@ class Submissions:
                     info, job, submission.minutes, 2 * submission.memory_mb, "memory_mb", how
                 )
             elif code is not None:
-                self._error(_of(info, job), msg, **how)
+                killed = f"it was killed (SIGKILL); {msg}" if code == 128 + signal.SIGKILL else msg
+                self._error(_of(info, job), killed, **how)
             else:
                 left.append(job)
         if not left:
@@ -360,6 +360,12 @@ class Submissions:
 def _of(info: Any, job: Any) -> Any:
     """The same of one job."""
     return type(info)(job, external_jobid=info.external_jobid, aux=info.aux)
+
+
+def with_variables(environment: Mapping[str, str], command: str) -> str:
+    """A command for a shell that may not have them."""
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
+    return f"export {given} && {command}"
 
 
 def refusal(message: str) -> str:

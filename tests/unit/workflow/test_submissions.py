@@ -91,7 +91,7 @@ def test_short_jobs_share_a_submission_of_ten_minutes_and_long_ones_do_not(clust
     assert [each.resources.runtime for each in executor.submitted] == [30, 30, 200, 200, 15]
     assert json.loads(short[0].file.read_text())["commands"][3] == "echo 3"
     command = executor.format_job_exec(short[0])
-    assert command.startswith("env 'FAIRFL_CODE=/a place/copy' ") and str(short[0].file) in command
+    assert command.startswith("export FAIRFL_CODE='/a place/copy' && ") and str(short[0].file) in command
 
 
 def test_a_short_time_limit_holds_fewer_and_other_requests_do_not_mix(cluster):
@@ -192,7 +192,9 @@ def test_jobs_in_conda_environments_are_snakemakes_own(cluster):
     stands.take(jobs(2))
     stands.submit(LATER)
     assert [len(each.jobs) for each in executor.submitted] == [1, 1]
-    assert executor.format_job_exec(executor.submitted[0]) == "env 'FAIRFL_CODE=/a place/copy' python -m snakemake"
+    assert (
+        executor.format_job_exec(executor.submitted[0]) == "export FAIRFL_CODE='/a place/copy' && python -m snakemake"
+    )
 
 
 def test_arrays_are_refused(cluster, monkeypatch):
