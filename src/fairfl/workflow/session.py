@@ -57,6 +57,10 @@ class Session:
         self.say: Callable[[str], None] = self.display.say if self.display else _print_error
         self.server = Server()
         with self._refusals():
+            if {"{", "}"} & {*str(root.absolute())}:
+                raise FairflError(
+                    f"{root.absolute()}: Snakemake takes braces for wildcards: rename the folder"
+                )
             snakemake.check_config(workflow)
 
     def load(

@@ -1,10 +1,12 @@
 """What a call does around its jobs."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from snakemake.exceptions import WorkflowError
 
 from fairfl.experiments.config import Config
 from fairfl.workflow import environment
@@ -25,3 +27,11 @@ def test_jobs_draw_without_the_screen_of_a_notebook(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", environ)
     environment.prepare(tmp_path, Config(scale="quick"))
     assert environ["MPLBACKEND"] == "agg"
+
+
+def test_braces_in_the_path_are_refused(monkeypatch):
+    """Snakemake would fail in the middle of planning, by an IndexError."""
+    monkeypatch.setattr("fairfl.workflow.snakemake.is_main_process", lambda workflow: True)
+    monkeypatch.setattr("fairfl.workflow.snakemake.display", lambda workflow: None)
+    with pytest.raises(WorkflowError, match=r"/home/a\{0\}b: Snakemake takes braces for wildcards: rename the folder$"):
+        Session(None, Path("/home/a{0}b"), Path("/home/a{0}b"))
