@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 # What a bare machine with torch lacks.
 MISSING = (
     "snakemake", "pandas", "pyarrow", "safetensors", "yaml", "scipy", "sklearn", "matplotlib", "seaborn", "jinja2",
-    "lark", "grimp", "tabulate",
+    "lark", "grimp",
 )  # fmt: skip
 BARE = f"""
 import sys
