@@ -53,6 +53,11 @@ def job_options(wildcards, output):
     return f"--job {shlex.quote(session.order_of(output[0]))}"
 
 
+def path_of(name):
+    """Path of an input that may be stored: then no file is there, and the job finds it by fairfl.recorded.door."""
+    return lambda wildcards, output: " ".join(map(shlex.quote, session.paths_of(output[0], name)))
+
+
 onstart:
     session.start()
 

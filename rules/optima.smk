@@ -24,10 +24,11 @@ rule local_optimum:
         mem_mb=requests.memory_mb("local_optimum"),
     params:
         job=job_options,
+        partition=path_of("partition"),
     shell:
         job(
             "local_optimum",
-            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            "--data {input.data:q} --partition {params.partition} --out {output:q} --device {resources.device}"
             " --cuda-graphs {resources.cuda_graphs} --threads {resources.computing}",
         )
 
@@ -56,11 +57,12 @@ rule surrogate:
         mem_mb=requests.memory_mb("surrogate"),
     params:
         job=job_options,
+        partition=path_of("partition"),
         checkpoint=f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.checkpoint.pt",
     shell:
         job(
             "surrogate",
-            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            "--data {input.data:q} --partition {params.partition} --out {output:q} --device {resources.device}"
             " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
             " --threads {resources.computing} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",

@@ -1,36 +1,4 @@
-# restore: results of the record, results/recorded/, in the place of those that jobs would leave;
 # record: takes in what has finished here; reproduction: what the record says, as text.
-
-
-# Its output is set once it is known which jobs the record has (fairfl.workflow.snakemake.Decision).
-rule restore:
-    """Results of the record, as if the jobs that leave them had run."""
-    output:
-        "<results>/.restored",
-    log:
-        "<logs>/restore.log",
-    localrule: True
-    conda:
-        "../envs/fairfl.yaml"
-    params:
-        jobs=session.restorations,
-    shell:
-        "python -P -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
-
-
-ruleorder:
-    restore
-    > fetch
-    > prepare
-    > partition
-    > local_optimum
-    > surrogate
-    > train
-    > timing
-    > collect
-    > tune
-    > calibrate
-ruleorder: restore > table > figure > comparison > ranking > side_by_side > claims > page
 
 
 rule record:

@@ -26,10 +26,11 @@ rule timing:
         mem_mb=requests.memory_mb("timing"),
     params:
         job=job_options,
+        partition=path_of("partition"),
     shell:
         job(
             "timing",
-            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            "--data {input.data:q} --partition {params.partition} --out {output:q} --device {resources.device}"
             " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
             " --threads {resources.computing}",
         )

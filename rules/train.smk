@@ -33,11 +33,14 @@ rule train:
         job=job_options,
         checkpoint=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/checkpoint.pt",
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
+        partition=path_of("partition"),
+        tuned=path_of("tuned"),
+        after=path_of("after"),
     shell:
         job(
             "train",
-            "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
-            " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
+            "--data {input.data:q} --partition {params.partition} --optima {params.optima:q} --tuned {params.tuned}"
+            " --after {params.after} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
             " --threads {resources.computing} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",

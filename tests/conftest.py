@@ -25,7 +25,7 @@ settings.load_profile("fairfl")
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that run workflows begin first, the longest of all, which restores the whole record: no process of several
+    """Tests that run workflows begin first, the longest of all, which reads the whole record: no process of several
     waits in the end for the one that has it.
     """
     first = "test_reproduction.py"

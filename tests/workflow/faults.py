@@ -65,7 +65,6 @@ PHASES = {
     "fairfl.jobs.comparison": "comparison",
     "fairfl.jobs.claims": "claims",
     "fairfl.jobs.page": "page",
-    "fairfl.jobs.restore": "restore",
 }
 # What a training may be doing -> the file that tells.
 WRITING = "writing a checkpoint"

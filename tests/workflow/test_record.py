@@ -1,7 +1,6 @@
-"""The record in the real Snakefile: taken, restored, restricted to, refused."""
+"""The record in the real Snakefile: taken, read, restricted to, refused."""
 
 import csv
-import json
 import re
 import shutil
 
@@ -42,41 +41,73 @@ def rules_of(text: str) -> list[str]:
     return sorted({job.rule for job in jobs_in(text).values()})
 
 
-def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
+def test_a_clone_reads_what_is_stored_and_trains_nothing(recorded, fresh):
     done = fresh.snakemake(config=("algorithms=fedavg",), **LINES)
-    assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout)) and "restore" in rules_of(done.stdout)
+    assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
+    assert not any((fresh.folder / "results/full" / folder).exists() for folder in ("runs", "optima"))
     ours = fresh.csv()
     assert len(ours) > 5
     for name, content in recorded.csv().items():
         if not name.startswith("results/recorded/"):
             assert ours.get(name, content) == content, name
-    metrics = "results/full/runs/eagle_synthetic_gaussian/fedavg/default/seed0/metrics.parquet"
-    assert (fresh.folder / metrics).read_bytes() == (recorded.folder / metrics).read_bytes()
+    for table in recorded.folder.glob("results/full/tidy/*.parquet"):
+        assert table.read_bytes() == (fresh.folder / "results/full/tidy" / table.name).read_bytes()
     # Then nothing is left to do, and nothing of it is taken in again.
     assert not fresh.planned("algorithms=fedavg")
+    fresh.snakemake("plan", config=("algorithms=fedavg",))
+    plan = (fresh.folder / "results/full/plan.txt").read_text()
+    assert "keep  train/eagle_synthetic_gaussian/fedavg/default/seed0  is stored" in plan
     assert "stored before" not in fresh.snakemake("record", config=("algorithms=fedavg",)).stdout
-    # What came from an entry that the record has replaced since comes from there again.
-    place = fresh.folder / "results/full/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
-    was = json.loads(place.read_text())
-    place.write_text(json.dumps(was | {"recorded": "another entry"}))
-    assert "restore" in rules_of(fresh.snakemake(metrics, config=("algorithms=fedavg",), **LINES).stdout)
-    assert json.loads(place.read_text()) == was and not fresh.planned("algorithms=fedavg")
+    assert "0 damaged, 0 foreign, 0 orphaned" in fresh.fairfl("verify")
+    # A file of a stored result is asked for by name: it is in no file, and nothing trains it unasked.
+    metrics = "results/full/runs/eagle_synthetic_gaussian/fedavg/default/seed0/metrics.parquet"
+    refused = fresh.snakemake(metrics, config=("algorithms=fedavg",), check=False)
+    assert refused.returncode and f"{metrics}: is among the stored results, and in no file" in refused.stdout
+
+
+def test_an_edit_trains_a_stored_run_and_taken_back_nothing(recorded, fresh):
+    """Also where the result of the edit lies where that of the run would."""
+    config, run = ("algorithms=fedavg",), "train/eagle_synthetic_gaussian/fedavg/default/seed0"
+    scale = (fresh.folder / "scales/full.yaml").read_text()
+    fresh.snakemake(config=config)
+    before = fresh.csv()
+    rounds = re.search(r"rounds: (\d+)", scale)
+    fresh.write("scales/full.yaml", scale.replace(rounds[0], f"rounds: {int(rounds[1]) + 1}", 1))
+    assert run in jobs_in(fresh.snakemake(config=config, **LINES).stdout) and fresh.csv() != before
+    fresh.write("scales/full.yaml", scale)
+    assert "train" not in rules_of(fresh.snakemake(config=config, **LINES).stdout)
+    after = fresh.csv()
+    assert {name: after.get(name) for name in before} == before and not fresh.planned(*config)
+    # What is trained here stands, an edit of its code trains it again.
+    fresh.snakemake(config=(*config, "recorded=ignore"))
+    assert not fresh.planned(*config)
+    fresh.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
+    assert run in jobs_in(fresh.snakemake("--dry-run", config=config, **LINES).stdout)
+
+
+def test_a_training_reads_stored_optima_and_is_stored_in_turn(fresh):
+    """EAGLE's, which takes them while it trains."""
+    config = ("algorithms=fedavg,eagle", "artifacts=eagle_table1")
+    done = rules_of(fresh.snakemake(config=config, **LINES).stdout)
+    assert "train" in done and "local_optimum" not in done
+    assert list((fresh.folder / "results/full/runs").glob("*/eagle/*/seed0/summary.json"))
+    assert re.search(r"\d+ taken", fresh.snakemake("record", config=config).stdout)
 
 
 def test_the_rest_is_trained(fresh):
     jobs = jobs_in(fresh.snakemake("--dry-run", **LINES).stdout).values()
     trained = {job.name for job in jobs if job.rule == "train"}
-    assert trained and not any("/fedavg/" in name for name in trained) and "restore" in {job.rule for job in jobs}
+    assert trained and not any("/fedavg/" in name for name in trained)
 
 
 def test_a_dry_run_names_the_jobs_of_the_plan(fresh, capsys):
-    """Also those whose results are restored: one job of Snakemake stands for all of them."""
+    """None of them is of a stored result."""
     table = re.compile(r"^ +([\d,]+) [a-z' -]+  .*$", re.M)
     dry = fresh.snakemake("--dry-run").stdout
     planned = printed_plan(fresh.folder, capsys, scale="full")
     lines = [found[0] for found in table.finditer(dry)]
     assert lines and lines == [found[0] for found in table.finditer(planned)][: len(lines)]
-    assert re.search(r"trainings  never finished: \d+; is stored: \d+$", dry, re.M)
+    assert re.search(r"trainings  never finished$", dry, re.M)
     head = re.compile(r"^(\d+) jobs would run at scale full:$", re.M)
     assert head.search(dry)[1] == head.search(planned)[1] == str(sum(int(n) for n in table.findall(dry)))
 

@@ -118,12 +118,11 @@ class Planner:
 
     def is_done(self, name: str) -> bool:
         """True if a job has finished here or is among the stored results that this configuration uses."""
-        return not self.rerun.verdict(name).reason or name in self.rerun.restorations
+        return self.rerun.is_done(name)
 
     def is_stored(self, name: str) -> bool:
-        """True if a finished job came from the stored results, or will."""
-        left = self.rerun.record(name) or {}
-        return name in self.rerun.restorations or bool(left.get("recorded"))
+        """True if a stored result stands for the job."""
+        return self.rerun.stored(name) is not None
 
     def estimate(self, name: str) -> Estimate | None:
         """What a long job takes if it runs: the same for all seeds, clients and clusters."""

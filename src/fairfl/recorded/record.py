@@ -167,6 +167,8 @@ class Record:
         """A recorded file. Raises FairflError if it is missing or another one."""
         if path in entry.inline:
             return base64.b64decode(entry.inline[path])
+        if path not in entry.outputs:
+            raise FairflError(f"{self.path}: {job}: has no {path}")
         place = self._place(entry, path)
         try:
             data = place.read_bytes()

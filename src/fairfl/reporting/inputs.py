@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from safetensors.numpy import load
 
 from fairfl.data import prepared
 from fairfl.experiments.described import Metric
@@ -280,7 +281,7 @@ class Inputs(Remarks):
         for run, path in self._files("model").items():
             place, algorithm, folder, seed = run.split("/")
             if place == setting and Variant.from_folder(algorithm, folder).untuned == row.variant:
-                tensors, _ = prepared.load(Path(path), "theta", optional=("path", "path_rounds"))
+                tensors = load(read_bytes(path))
                 return int(seed.removeprefix("seed")), tensors
         return None
 

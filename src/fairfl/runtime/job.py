@@ -68,6 +68,7 @@ class Parser(argparse.ArgumentParser):
             }
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         found: Any = super().parse_args(words, namespace)
+        inputs.stored = from_text(found.stored, dict[str, list[Any]], "--stored")
         sealed.work_from(found.code)
         if found.code:
             processes.end_together()
@@ -101,7 +102,10 @@ def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argpars
     parser.add_argument(
         "--inputs",
         default="{}",
-        help="records of the jobs whose results are read, with their fingerprints (JSON)",
+        help="records of the jobs whose results are read, with their fingerprints, of stored ones content, too (JSON)",
+    )
+    parser.add_argument(
+        "--stored", default="{}", help="files of these that are stored, with their places (JSON)"
     )
     parser.add_argument(
         "--code", type=Path, help="copy of the project that was planned with (default: the project)"
@@ -132,10 +136,12 @@ def run_context(
     if args.record is None:
         yield fingerprint([spec, described])
         return
-    expected = from_text(args.inputs, dict[str, str], "--inputs")
+    expected = from_text(args.inputs, dict[str, str | list[str]], "--inputs")
     inputs.forget()
-    read = {
+    read = {  # of a stored one both are given
         path: check_input(path, wanted, getattr(args, "folder", None))
+        if isinstance(wanted, str)
+        else wanted
         for path, wanted in expected.items()
     }
     for path, wanted in spec.get("reported", {}).items():

@@ -3,8 +3,7 @@
 Snakemake removes the outputs of a job before it starts and again when it fails. So they are moved away first, with
 their record: `results/<scale>/kept/<job>/<key>/` has `record` and the files, numbered in the order of the record. A job
 that leaves no new result gets its old one back at the end. One that is planned again with a spec and inputs whose
-result is kept does not run: `fairfl.jobs.restore` puts that result back. It stays kept until all has ended: restore is
-one job for all results, and when it fails Snakemake removes what it has put back.
+result is kept does not run: that result changes places with the one that lies there.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairfl.runtime import atomic, records
+from fairfl.runtime import records
 from fairfl.runtime.fingerprint import fingerprint
 
 FOLDER = "kept"  # in a folder of results
@@ -51,12 +50,6 @@ class Kept:
             for place, path in left:
                 os.replace(path, place)
 
-    def put_back(self, record: Path) -> None:
-        """Leave it where it belongs, the record last; it stays here as well."""
-        for place, path in self.files():
-            _link(place, Path(path))
-        _link(self.folder / "record", record)
-
     def move_back(self, record: Path) -> None:
         """Move it to where it belongs, the record last. That needs no space: the disk may be full."""
         for place, path in self.files():
@@ -69,18 +62,6 @@ class Kept:
     def drop(self) -> None:
         """Keep it no longer."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _link(place: Path, path: Path) -> None:
-    """Leave a file at `path` as well: another name for it or, on a file system that has no such, a copy."""
-    if path.exists() and place.samefile(path):
-        return
-    with atomic.replacing(path) as temporary:
-        temporary.unlink()
-        try:
-            os.link(place, temporary)
-        except OSError:
-            shutil.copy2(place, temporary)
 
 
 def at(folder: Path) -> Kept | None:

@@ -38,6 +38,8 @@ _MACHINE = "/proc", "/sys", os.devnull  # what these tell, and the programs, is 
 _PROGRAMS = {"lscpu", "uname", "fc-list"}  # that libraries start
 _HOW = 'name files beside a module in a line of its own, READS = ("beside.json",); else a spec must have what it says'
 
+_PLUMBING = f"{PACKAGE}/runtime/", f"{PACKAGE}/recorded/"  # which no spec has hashes of
+
 _heard: set[str] = set()  # real paths, and what was started
 _made: set[str] = set()  # what was not there before this process
 _libraries: tuple[str, ...] = ()
@@ -101,7 +103,7 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
     ran = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
     for used in sorted({*map(_source, _heard), *ran} - allowed) if _heard else ():
         ours = used.startswith(f"{PACKAGE}{os.sep}")
-        plumbing = code is None or os.path.isdir(used) or used.startswith(f"{PACKAGE}/runtime/")
+        plumbing = code is None or os.path.isdir(used) or used.startswith(_PLUMBING)
         if (ours and plumbing) or f"{used}/".startswith(_libraries):
             continue
         if not used.startswith(os.sep):

@@ -78,9 +78,11 @@ def arrow(path: Path) -> "pa.Table":
     if path.is_dir():
         raise FairflError(f"{path}: damaged (a folder); delete it and run again")
     try:
-        return pq.ParquetFile(
-            pa.BufferReader(inputs.read_bytes(path))
-        ).read()  # read_table would import pandas, a quarter of a second
+        data = inputs.read(path)
+        if isinstance(data, pa.Table):
+            return data
+        # read_table would import pandas, a quarter of a second
+        return pq.ParquetFile(pa.BufferReader(data)).read()
     except FileNotFoundError:
         raise
     except (

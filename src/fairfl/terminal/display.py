@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -65,8 +65,7 @@ class Display(logging.Handler):
         self.stream, self.dry = stream or sys.stderr, dry
         self.alone: tuple[str, ...] = summary.HERE  # where a command runs one job again
         self.run = Run()
-        # Of the job of a rule with this log: the rule, and why it must run; of each job for which it stands.
-        self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
+        self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
         self.idle: Callable[[], Iterator[str]] = lambda: iter(
             ()
         )  # what is said where nothing is to do
@@ -135,8 +134,8 @@ class Display(logging.Handler):
 
     def _job_info(self, record: Mapping[str, Any]) -> None:
         if self.dry and record["rule_name"] in self.run.kinds:
-            for rule, why in self.why(record["rule_name"], next(iter(record["log"] or ()), "")):
-                self.reasons.setdefault(rule, Counter())[why or record["reason"]] += 1
+            why = self.why(record["log"][0]) if record["log"] else ""
+            self.reasons.setdefault(record["rule_name"], Counter())[why or record["reason"]] += 1
         elif not self.dry:
             self.run.start(record["jobid"], record)
 

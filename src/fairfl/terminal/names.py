@@ -10,7 +10,6 @@ from fairfl.experiments.workload import Workload
 # Rule -> what one of its jobs is called, in the order of the DAG.
 KINDS = {
     "fetch": "download",
-    "restore": "restoration of stored results",
     "prepare": "data set",
     "partition": "partition",
     "local_optimum": "local optimum",

@@ -1,10 +1,10 @@
 """Code fingerprints: which modules a job executes, and a hash of what in them can change a number.
 
 The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
-`a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime`. Modules that are looked up by name at run time
-are invisible to any import graph: the caller names them as entries. Of a module counts what is in its normal form
-(fairfl.workflow.normal_form). Files beside it that it names, READS = ("beside.json",), have hashes of their own; that a
-job runs and reads nothing else is seen at its end (fairfl.runtime.opened).
+`a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime` and `fairfl.recorded`. Modules that are looked up
+by name at run time are invisible to any import graph: the caller names them as entries. Of a module counts what is in
+its normal form (fairfl.workflow.normal_form). Files beside it that it names, READS = ("beside.json",), have hashes of
+their own; that a job runs and reads nothing else is seen at its end (fairfl.runtime.opened).
 """
 
 import ast
@@ -32,11 +32,12 @@ from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
 PACKAGE = "fairfl"
 ROOT = Path(__file__).absolute().parents[2]
-# Who may write a file, where a job runs, how it starts and what it prints: none of this changes a number.
-PLUMBING = f"{PACKAGE}.runtime."
+# Who may write a file, where a job runs, how it starts and what it prints, and what stored results give, which has been
+# compared with its hash: none of this changes a number.
+PLUMBING = (f"{PACKAGE}.runtime.", f"{PACKAGE}.recorded.")
 # But these stand between a file and the numbers that a job computes with or prints.
 READERS = {
-    f"{PLUMBING}{name}"
+    f"{PACKAGE}.runtime.{name}"
     for name in ("differences", "generators", "json_text", "result_files", "tables")
 }
 
@@ -108,6 +109,8 @@ def _graph() -> Any:
             raise
         _finder.leave_out(Path(found[1]))
         return _graph()
+    for module in [name for name in graph.modules if name.startswith(f"{PACKAGE}.recorded.")]:
+        graph.remove_module(module)  # with what it imports
     for job in filter(_is_job, graph.modules):  # without what they import for planning
         planned = [
             (node.lineno, node.end_lineno or 0)

@@ -176,15 +176,6 @@ class Graph:
             paths = [path for _, _, paths in self._inputs(rule, {}) for path in paths]
         return list(dict.fromkeys(filter(None, map(self.producer, paths))))
 
-    def order(self, name: str, code: str) -> str:
-        """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept, and
-        the copy of the project to work from.
-        """
-        job = self.job(name)
-        expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        inputs = canonical(expected)
-        return f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs},"code":{canonical(code)}}}\n'
-
     def _matching(self, path: str) -> str | None:
         for rule in self.rules.values():
             for start, matcher in rule.matchers:

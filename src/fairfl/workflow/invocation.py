@@ -25,12 +25,11 @@ class Call:
         self.left: dict[str, Job] = {}  # what must still run at the end
         self._planned: set[str] = set()
         self._kept: list[tuple[Job, kept.Kept]] = []
-        self._back: list[tuple[Job, kept.Kept]] = []
 
     def begin(self, rerun: Rerun, names: Iterable[str]) -> None:
         """Keep the results that jobs of these names are to replace."""
         self._planned = {name for name in self.asked(rerun) if rerun.verdict(name).reason}
-        for name in dict.fromkeys([*names, *(job["job"] for job in rerun.restored)]):
+        for name in names:
             job = rerun.graph.job(name)
             reason = rerun.verdict(name).reason
             if damaged := " is damaged " in reason:
@@ -40,12 +39,10 @@ class Call:
                     half.gather()
             if result := kept.keep(job.results, name, Path(job.record), damaged):
                 self._kept.append((job, result))
-            if name in rerun.kept:
-                self._back.append((job, rerun.kept[name]))
 
     def end(self) -> str:
         """Put back what was not replaced; why the same command must run again, "" if it need not."""
-        needed = {result.folder for _, result in self._back}  # as long as it is not back
+        needed = set()
         for job, result in self._kept:
             if not _there(job):
                 try:
@@ -56,10 +53,7 @@ class Call:
                         f"{job.name}: what it had left stays in {result.folder}: {error}",
                         file=sys.stderr,
                     )
-        for job, result in self._back:
-            if _there(job) and records.read(job.record) == result.record:
-                result.drop()
-        for results in {job.results for job, _ in (*self._kept, *self._back)}:
+        for results in {job.results for job, _ in self._kept}:
             kept.trim(results, self.most, needed)
         rerun = self.judge()
         must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}

@@ -35,7 +35,8 @@ def lines(graph: Graph) -> list[str]:
         else:
             others += bool(why)
         if why or job.checkpoint:
-            text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
+            keep = "is stored" if rerun.stored(job.name) else "up to date"
+            text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or keep}")
     for what, results in sorted(rerun.others.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
     total = " and ".join(
@@ -111,12 +112,8 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
 def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
 
-    def why(rule: str, log: str) -> list[tuple[str, str]]:
-        """For the restore job: why each restored job does not run."""
-        names = (
-            [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
-        )
-        return [(rerun.graph.job(name).rule, kind(rerun.verdict(name).reason)) for name in names]
+    def why(log: str) -> str:
+        return kind(rerun.verdict(name_of(log)).reason)
 
     display.run.kinds = dict.fromkeys(
         [*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)]

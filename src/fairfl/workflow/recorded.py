@@ -1,4 +1,4 @@
-"""The record (fairfl.recorded) and today's jobs: which of them it has, to give it what they left, to give that back."""
+"""The record (fairfl.recorded) and today's jobs: which of them it has, and to give it what they left."""
 
 import base64
 import datetime
@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,19 @@ from fairfl.workflow.graph import Graph, Job, with_numbers
 from fairfl.workflow.rerun import Rerun, damage
 
 # Kinds of jobs that take long or need data. Of partitions only those that an artifact reads: they are large.
-RULES = ("train", "local_optimum", "surrogate", "tune", "calibrate", "timing", "partition")
+RULES = ("train", "local_optimum", "surrogate", "tune", "timing", "partition")
 # Kinds whose specs name the jobs that they read, and say nothing of what these compute from.
 _NAMING = ("trials", "collect")
 # Keys of JSON results that the spec or the record's origin has, or that say on which computer it was.
 _ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A stored result that stands for a job of today."""
+
+    entry: Entry
+    same_code: bool  # whether today's code is that which computed it
 
 
 class Recorded:
@@ -58,22 +67,25 @@ class Recorded:
             self.records[setting] = Record(setting, self.folder)
         return self.records[setting]
 
-    def entry(self, job: Job) -> Entry | None:
-        """The entry that has the results of a job: one of the same code if there is any, else the newest."""
+    def stored(self, job: Job) -> Stored | None:
+        """What stands for a job: an entry of the same code if there is any, else the newest."""
+        fitting = self._fitting(job)
+        code = fingerprint(job.parsed["code"]) if fitting else ""
+        same = [entry for entry in fitting if entry.code == code]
+        return Stored((same or fitting)[-1], bool(same)) if fitting else None
+
+    def _fitting(self, job: Job) -> list[Entry]:
+        """The entries of a job that computed from what it would today, code apart."""
         if job.rule not in RULES or job.name not in self.record(setting_of(job.name)).jobs:
-            return None
-        spec = without_code(job.parsed)
-        read = self._inputs(job)
-        fitting = [
+            return []
+        spec, read = without_code(job.parsed), self._inputs(job)
+        return [
             entry
             for entry in self.record(setting_of(job.name)).jobs[job.name]
             if entry.spec == spec
             and entry.inputs == read
             and not arithmetic.differences(entry.arithmetic, self.only)
         ]
-        code = fingerprint(job.parsed["code"])
-        same = [entry for entry in fitting if entry.code == code]
-        return (same or fitting)[-1] if fitting else None
 
     def computed_from(self, name: str) -> str:
         """Fingerprint of what a job computes from, without code: of what it names, too, and of what these read."""
@@ -94,37 +106,22 @@ class Recorded:
     def _read_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
         """Whether anything a finished job goes back to was computed from other than it would be today, code apart."""
         today = {self.graph.record(name): self.graph.job(name) for name in job.inputs}
-        read = {
-            path: (made_from, records.read(path)) for path, (made_from, _) in left["inputs"].items()
-        }
-        return read.keys() != today.keys() or any(
-            record is None
-            or record["fingerprint"] != made_from
-            or self._made_otherwise(today[path], record)
-            for path, (made_from, record) in read.items()
+        return left["inputs"].keys() != today.keys() or any(
+            self._input_otherwise(today[path], *read) for path, read in left["inputs"].items()
         )
 
+    def _input_otherwise(self, job: Job, made_from: str, content: str) -> bool:
+        if any(entry.hash == content for entry in self._fitting(job)):  # it was read from here
+            return False
+        left = records.read(job.record)
+        return left is None or left["fingerprint"] != made_from or self._made_otherwise(job, left)
+
     def _made_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """Whether the job's own spec differs from today's, or one further up does. Restored results were compared."""
+        """Whether the job's own spec differs from today's, or one further up does."""
         if job.record not in self._otherwise:
             own = without_code(left["spec"]) != without_code(job.parsed)
-            self._otherwise[job.record] = own or (
-                not left.get("recorded") and self._read_otherwise(job, left)
-            )
+            self._otherwise[job.record] = own or self._read_otherwise(job, left)
         return self._otherwise[job.record]
-
-    def restoration(self, job: Job, entry: Entry) -> dict[str, Any]:
-        """What fairfl.jobs.restore needs to know to leave results and record of a job as if it had run."""
-        return {
-            "job": job.name,
-            "entry": entry.hash,
-            "spec": job.parsed,
-            "outputs": list(job.outputs),
-            "record": job.record,
-            "inputs": {
-                self.graph.record(name): self.graph.job(name).fingerprint for name in job.inputs
-            },
-        }
 
     # -- to the record --------------------------------------------------------------------------
     def take(self, job: Job, commits: "Commits") -> str:
@@ -134,14 +131,12 @@ class Recorded:
         and arithmetic (fairfl.runtime.arithmetic).
         """
         left = records.read(job.record)
-        if left is None:
+        if left is None or "recorded" in left:  # fairfl.workflow.rerun says of what
             return "not finished"
         if without_code(left["spec"]) != without_code(job.parsed):
             return "finished with another spec"
         if why := damage(job, left):
             raise FairflError(f"{job.name}: {why}; nothing damaged is stored, run it again")
-        if any("recorded" in read_json(path) for path in job.outputs if path.endswith(".json")):
-            return "restored from stored results"
         if self._read_otherwise(job, left):
             return "finished with other inputs"
         entry, files, table, code = self._entry(job, left, commits)
@@ -363,7 +358,6 @@ _NAMES = {
     "partition": r"(?P<setting>[^/]+)/seed(?P<seed>\d+)",
     "tune": r"(?P<setting>[^/]+)/(?P<algorithm>[^/]+)",
     "timing": r"(?P<setting>[^/]+)",
-    "calibrate": r"(?P<setting>[^/]+)",
 }
 
 

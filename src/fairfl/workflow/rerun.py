@@ -1,9 +1,9 @@
 """Which jobs must run, and why, in words: decided by the records of their results, not by times of files.
 
-A job runs if it has no record, if its spec has changed, if a file that it left is missing or not as it left it, or if
-what it read has changed: was made from another spec, came out with other content, or will be made from another spec
-now. A job that only repairs a file ought to leave the same content again, so what reads it does not run; should it come
-out different, fairfl.workflow.invocation plans again.
+A job runs if it has no record and is not stored, if its spec has changed, if a file that it left is missing or not as
+it left it, or if what it read has changed: was made from another spec, came out with other content, or will be made
+from another spec now. A job that only repairs a file ought to leave the same content again, so what reads it does not
+run; should it come out different, fairfl.workflow.invocation plans again.
 """
 
 import hashlib
@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairfl.recorded.record import without_code
 from fairfl.runtime import arithmetic, kept, records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.hashes import Intact
 from fairfl.workflow.graph import Graph, Job
 
 if TYPE_CHECKING:
-    from fairfl.workflow.recorded import Recorded
+    from fairfl.workflow.recorded import Recorded, Stored
 
 
-RESTORED = "is stored"
 KEPT = "was computed before and kept"
 
 
@@ -41,8 +42,8 @@ class Rerun:
     """Decides on jobs, each once. `here`: the arithmetic that jobs would have; `anew`: results of another are made
     again.
 
-    A job whose result is kept (fairfl.runtime.kept) gets that back. One that never finished here, or only came from
-    the record, comes from there if `recorded` has it.
+    A job whose result is kept (fairfl.runtime.kept) gets that back. One that was not computed here stands for what
+    `recorded` has of it: it leaves no files, its readers get them from there (fairfl.recorded.door).
     """
 
     def __init__(
@@ -55,18 +56,13 @@ class Rerun:
     ) -> None:
         self.graph, self.here, self.anew = graph, here or {}, anew
         self.recorded = recorded
-        self.restored: list[dict[str, Any]] = []  # those of the jobs that are needed
-        self.restorations: dict[
-            str, dict[str, Any]
-        ] = {}  # of jobs that come from the record: what fairfl.jobs.restore needs
         self.say = say or (lambda _: None)
         self.others: Counter[str] = (
             Counter()
         )  # 'threads 2, here it is 1' -> results that are kept all the same
-        self.kept: dict[
-            str, kept.Kept
-        ] = {}  # of jobs that get back what was kept; these are among the restorations
         self.intact = Intact()
+        self._kept: dict[str, kept.Kept] = {}
+        self._stored: dict[str, Stored] = {}
         self._above: dict[str, list[str]] = {}
         self._verdicts: dict[str, RerunDecision] = {}
         self._records: dict[str, dict[str, Any] | None] = {}
@@ -75,33 +71,75 @@ class Rerun:
     def verdict(self, name: str) -> RerunDecision:
         """Whether the job of this name must run."""
         if name not in self._verdicts:
-            job, left = self.graph.job(name), self.record(name)
+            job = self.graph.job(name)
             verdict = self._decided(job)
-            came_from = left.get("recorded") if left else None
-            asks = came_from or (left is None and verdict.reason)  # what was trained here stands
-            known = self.recorded.entry(job) if self.recorded and asks else None
-            if known and not verdict.reason and came_from != known.hash:
-                verdict = RerunDecision("the stored result has changed", different=True)
-            if verdict.reason and (result := self._kept(job, known.hash if known else "")):
-                self.kept[name] = result
-                self.restorations[name] = {
-                    "job": name, "record": job.record, "outputs": list(job.outputs), "kept": str(result.folder)
-                }  # fmt: skip
+            if verdict.reason and (result := self._find_kept(job)):
+                self._kept[name] = result
                 verdict = RerunDecision(KEPT)
-            elif self.recorded and known and verdict.reason:
-                self.restorations[name] = self.recorded.restoration(job, known)
-                verdict = RerunDecision(RESTORED, different=left is not None)
+            elif verdict.reason and (stored := self._find_stored(job)):
+                self._stored[name] = stored
+                verdict = RerunDecision()
             self._verdicts[name] = verdict
         return self._verdicts[name]
 
-    def is_leaf(self, name: str) -> bool:
-        """True if what a job would read is not needed: its results come from the record, or came from there."""
-        verdict = self.verdict(name)
-        if name in self.kept:  # what it was computed from is brought to today's state as well
-            return False
-        return name in self.restorations or (
-            not verdict.reason and bool((self.record(name) or {}).get("recorded"))
+    def stored(self, name: str) -> "Stored | None":
+        """The stored result that stands for what the job would leave, if one does."""
+        self.verdict(name)
+        return self._stored.get(name)
+
+    def is_done(self, name: str) -> bool:
+        """True if a job's result is here, is kept or is stored."""
+        return self.verdict(name).reason in ("", KEPT)
+
+    def put_back(self, jobs: Iterable[Job]) -> int:
+        """Leave what is kept of these jobs where it belongs, and keep what lies there; the number of results.
+
+        Raises OSError if a file cannot be moved; the next call moves the rest.
+        """
+        names = [job.name for job in jobs if self.verdict(job.name).reason == KEPT]
+        for job in map(self.graph.job, names):
+            kept.keep(job.results, job.name, Path(job.record), damaged=True)
+            result = self._kept.pop(job.name)
+            result.move_back(Path(job.record))
+            self._records[job.name], self._verdicts[job.name] = result.record, RerunDecision()
+        most = int(self.graph.workload.config.superseded_results_limit)
+        for results in {self.graph.job(name).results for name in names}:
+            kept.trim(results, most)
+        return len(names)
+
+    def order(self, name: str, code: str) -> str:
+        """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept,
+        which of them are stored, and the copy of the project to work from.
+        """
+        job = self.graph.job(name)
+        expected = {
+            before.record: [before.fingerprint, stored.entry.hash]
+            if (stored := self.stored(before.name))
+            else before.fingerprint
+            for before in map(self.graph.job, job.inputs)
+        }
+        rest = canonical(
+            {
+                "record": job.record,
+                "inputs": expected,
+                "stored": self.stored_files([name]),
+                "code": code,
+            }
         )
+        return f'{{"spec":{job.spec},{rest[1:]}\n'
+
+    def stored_files(self, names: Iterable[str]) -> dict[str, list[Any]]:
+        """By path, what fairfl.recorded.door takes, of all stored results that these jobs go back to."""
+        return {
+            path: [job.name, stored.entry.hash, path.removeprefix(job.results), stored.same_code]
+            for job in self.needed(names)
+            if (stored := self.stored(job.name))
+            for path in job.outputs
+        }
+
+    def is_leaf(self, name: str) -> bool:
+        """True if what a job would read is not needed: its result is stored."""
+        return self.stored(name) is not None
 
     def needed(self, targets: Iterable[str]) -> list[Job]:
         """The jobs that targets stand for, and all that they need."""
@@ -109,14 +147,19 @@ class Rerun:
 
     def record(self, name: str) -> dict[str, Any] | None:
         if name not in self._records:
-            self._records[name] = records.read(self.graph.record(name))
+            left = records.read(self.graph.record(name))
+            # Earlier versions wrote stored results back, as if the job had run here.
+            self._records[name] = None if left and "recorded" in left else left
         return self._records[name]
 
     def _content(self, name: str) -> str:
-        """Hash of what the job has left, or gets back; "" if it has no record."""
+        """Hash of what the job has left, gets back or has stored; "" if it has nothing."""
         if name not in self._contents:
-            record = self.kept[name].record if name in self.kept else self.record(name)
-            self._contents[name] = "" if record is None else records.results_hash(record)
+            if stored := self.stored(name):
+                self._contents[name] = stored.entry.hash
+            else:
+                record = self._kept[name].record if name in self._kept else self.record(name)
+                self._contents[name] = "" if record is None else records.results_hash(record)
         return self._contents[name]
 
     def nearest(self, name: str) -> list[str]:
@@ -152,17 +195,24 @@ class Rerun:
     def _damage(self, job: Job, record: dict[str, Any]) -> str:
         return damage(job, record, self.intact)
 
-    def _kept(self, job: Job, known: str) -> kept.Kept | None:
-        """The result that is kept of a job as it is today, if there is one that is whole; of those that came from the
-        record only `known`, if that has one."""
+    def _find_stored(self, job: Job) -> "Stored | None":
+        """The stored result of a job, unless that was computed here: then an edit of its code computes it again."""
+        left = self.record(job.name)
+        if self.recorded is None or (
+            left and without_code(left["spec"]) == without_code(job.parsed)
+        ):
+            return None
+        return self.recorded.stored(job)
+
+    def _find_kept(self, job: Job) -> kept.Kept | None:
+        """The result that is kept of a job as it is today, if there is one that is whole."""
         if job.rule == "fetch":  # it says where a file lies, which may be gone
             return None
         for result in kept.of(job.results, job.name):
             record = result.record
-            if known and record.get("recorded", known) != known:
-                continue
             if (
                 record["fingerprint"] == job.fingerprint
+                and "recorded" not in record
                 and not self._other(record)
                 and not self._unlike(job, record)
             ):
@@ -180,7 +230,7 @@ class Rerun:
             name = today[path]
             verdict = self.verdict(name)
             unknown = verdict.different or (
-                verdict.reason and self.record(name) is None and name not in self.kept
+                verdict.reason and self.record(name) is None and name not in self._kept
             )
             if (
                 unknown

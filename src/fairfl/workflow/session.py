@@ -19,15 +19,15 @@ from snakemake.exceptions import WorkflowError
 
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import Workload, load_workload, usual_config
-from fairfl.runtime import atomic, locks, sealed
+from fairfl.runtime import atomic, inputs, locks, sealed
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import Display, summary_lines
 from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions
-from fairfl.workflow.graph import Graph
+from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.invocation import Call
 from fairfl.workflow.recorded import available, rerun_of
+from fairfl.workflow.rerun import KEPT
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
@@ -46,7 +46,6 @@ class Session:
     summaries: (
         str  # of comparison, claims and page: a selection has its own, those of the whole stay
     )
-    restorations: str  # file that says what comes from the record
     gpus: int  # that a job takes: 1 or 0
     graph: Graph  # `plan` sets it
 
@@ -56,6 +55,7 @@ class Session:
         self.display: Display | None = snakemake.display(workflow)
         self.say: Callable[[str], None] = self.display.say if self.display else _print_error
         self.server = Server()
+        self._locked: set[str] = set()
         with self._refusals():
             if {"{", "}"} & {*str(root.absolute())}:
                 raise FairflError(
@@ -100,7 +100,7 @@ class Session:
         """The graph of the parsed rules; Snakemake will run those of its jobs that must run."""
         self.graph = snakemake.graph_of(self.workflow, self.workload)
         self.rerun = rerun_of(self.graph, say=_print_error)
-        snakemake.Decision(self.workflow, self.graph, self.rerun).take_effect()
+        snakemake.Decision(self.workflow, self.graph, self.rerun, self._put_back).take_effect()
         if self.display:
             plan.show_plan(self.display, self.rerun, self.workload.scale.scale)
         return self.graph
@@ -110,10 +110,10 @@ class Session:
         gc.freeze()
         gc.enable()
         with self._refusals(more=OSError):
-            self._lock()
+            names = snakemake.about_to_run(self.workflow, self.graph)
+            self._lock(self.graph.job(name).rule for name in names)
             submissions.end_orphans(Path(self.results), self.say)
             code_hash.save()
-            names = snakemake.about_to_run(self.workflow, self.graph)
             self._seal(names)
         self.call = Call(
             lambda judge: snakemake.asked(self.workflow, judge),
@@ -121,9 +121,6 @@ class Session:
             int(self.workload.config.superseded_results_limit),
         )
         self.call.begin(self.rerun, names)
-        if self.rerun.restored:
-            atomic.write_text(self.restorations, canonical(self.rerun.restored))
-            atexit.register(Path(self.restorations).unlink, missing_ok=True)
         with self._refusals():
             libraries = environment.libraries(self.workload)
             snakemake.submit_to_cluster(
@@ -137,16 +134,17 @@ class Session:
         """Say what was built; WorkflowError if something must run after all."""
         self.server.stop()
         shutil.rmtree(self._orders, ignore_errors=True)
-        self._put_back()
+        self._end()
         self._say_last_words()
 
     def failure(self, write_page: Callable[..., None]) -> None:
         """Say what failed. `write_page`, fairfl.jobs.page.write_rest, makes the page of what did not."""
         self.server.stop()
-        self._put_back()
+        self._end()
         try:
             if not (self.display and self.display.run.interrupted):
                 page = Path(self.summaries, "index.html")
+                inputs.stored = self.rerun.stored_files(self.graph.wanted(str(page)))
                 write_page(self.workload, self.root, Path(self.results), page, self.call.left)
         finally:
             self._say_last_words()
@@ -160,6 +158,11 @@ class Session:
     def order_of(self, output: str) -> str:
         """The file that says, before any job starts, what the job of this output is to compute from."""
         return f"{self._orders}/{self.graph.producer(output)}.json"
+
+    def paths_of(self, output: str, name: str) -> list[str]:
+        """What the job of this output reads under a name, be it a file or stored."""
+        paths = self.graph.job(self.graph.producer(output) or "").reads.get(name, [])
+        return [paths] if isinstance(paths, str) else paths
 
     # -- parts of the story -----------------------------------------------------------------------
     @contextlib.contextmanager
@@ -176,15 +179,22 @@ class Session:
         self.results = f"results/{self.workload.scale.scale}"
         selected = selection(self.workload.config, usual_config(self.root, self.workload.faulty))
         self.summaries = f"{self.results}/selections/{selected}" if selected else self.results
-        self.restorations = f"{self.results}/.restorations.json"
         self._orders = f"{self.results}/.jobs"
 
-    def _lock(self) -> None:
+    def _lock(self, rules: Iterable[str]) -> None:
         """Data are shared by all scales, of which several may run at once."""
-        restored = any(job["record"].startswith(f"{DATA}/") for job in self.rerun.restored)
-        shares = restored or snakemake.runs_any(self.workflow, "fetch", "prepare")
-        for folder in [self.results, *([DATA] if shares else [])]:
+        shared = not {"fetch", "prepare"}.isdisjoint(rules)
+        for folder in {self.results, *([DATA] if shared else [])} - self._locked:
             locks.workflow_lock(Path(folder, ".lock"))
+            self._locked.add(folder)
+
+    def _put_back(self, jobs: Iterable[Job]) -> None:
+        """Leave results that are kept where they belong, before Snakemake looks for them."""
+        if due := [job for job in jobs if self.rerun.verdict(job.name).reason == KEPT]:
+            with self._refusals(more=OSError):
+                self._lock(job.rule for job in due)
+                back = self.rerun.put_back(due)
+            self.say(f"{back} results are back that were computed before and kept")
 
     def _seal(self, names: list[str]) -> None:
         """Copy the project, which jobs work from, and write what each of them is to do."""
@@ -195,9 +205,9 @@ class Session:
             for name in names:
                 path = Path(self._orders, f"{name}.json")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(self.graph.order(name, os.environ[sealed.VARIABLE]))
+                path.write_text(self.rerun.order(name, os.environ[sealed.VARIABLE]))
 
-    def _put_back(self) -> None:
+    def _end(self) -> None:
         if why := self.call.end():
             raise WorkflowError(why)
 

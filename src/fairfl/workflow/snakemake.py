@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
-from snakemake.iocontainers import InputFiles, OutputFiles
+from snakemake.iocontainers import InputFiles
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 from fairfl.experiments.config import check_given
@@ -46,13 +46,12 @@ COMPUTING = (
     "surrogate",
     "timing",
 )  # rules whose jobs compute on the device
-RESTORE = "restore"  # the rule that stands in for others; no job of the graph
 _CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
 
 
 def rules(workflow: "Workflow") -> list[Rule]:
     """All rules, as they were parsed."""
-    return [_rule(rule) for rule in workflow.rules if rule.name != RESTORE]
+    return [_rule(rule) for rule in workflow.rules]
 
 
 def _rule(rule: Any) -> Rule:
@@ -186,8 +185,10 @@ def blamed(workflow: "Workflow", message: str) -> str:
     return re.sub(r"^config\.yaml: (\w+)", where, message, flags=re.M)
 
 
-def check_targets(workflow: "Workflow", graph: Graph) -> None:
-    """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything."""
+def check_targets(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
+    """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything; and
+    if a target is a file of a stored result.
+    """
     targets = workflow.dag_settings.targets
     if workflow.touch:
         raise FairflError(
@@ -205,6 +206,11 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
             f"`fairfl plan --config artifacts={part}` plans a part"
         )
     for target in targets:
+        if "/" in target and any(map(rerun.stored, _jobs(graph, target))):
+            raise FairflError(
+                f"{target}: is among the stored results, and in no file: "
+                "docs/record.md says how to read it; `--config recorded=ignore` computes it here"
+            )
         if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):
             known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
@@ -249,20 +255,21 @@ class Decision:
     The only place that changes private attributes of Snakemake; each has a comment.
     """
 
-    def __init__(self, workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
-        self.workflow, self.graph, self.rerun = workflow, graph, rerun
+    def __init__(
+        self,
+        workflow: "Workflow",
+        graph: Graph,
+        rerun: "Rerun",
+        put_back: Callable[[Iterable[Job]], None],
+    ) -> None:
+        """`put_back` leaves what is kept of some jobs where it belongs."""
+        self.workflow, self.graph, self.rerun, self.put_back = workflow, graph, rerun, put_back
         self._forced_by_user = False
 
     def take_effect(self) -> None:
         """Replace the rules' inputs by `inputs`, and let `before_dag` run once, before Snakemake builds its DAG."""
         for rule in self.workflow.rules:
-            asks = (
-                self.of_target
-                if rule.norun
-                else self.inputs
-                if rule.output and rule.name != RESTORE
-                else None
-            )
+            asks = self.of_target if rule.norun else self.inputs if rule.output else None
             if asks:
                 rule._input = InputFiles()  # what was parsed; `set_input` would add to it
                 rule.input_modifier = (
@@ -281,7 +288,7 @@ class Decision:
 
     def of_target(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to make for a rule that only names what it wants: all of them, or those that run."""
-        jobs = self.graph.wanted(rule)
+        jobs = [name for name in self.graph.wanted(rule) if not self.rerun.stored(name)]
         if not self._prunes:
             return {"wanted": [path for name in jobs for path in self.graph.job(name).outputs]}
         run = [
@@ -289,22 +296,34 @@ class Decision:
             for job in jobs
             for name in ([job] if self.rerun.verdict(job).reason else self.rerun.nearest(job))
         ]
-        # Without any input it would always be run.
-        return {
-            "wanted": [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
-        }
+        wanted = [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
+        return {"wanted": wanted or "config.yaml"}  # without any input it would always be run
 
     def inputs(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to wait for, or to look at, before a job of this rule."""
         job = self.graph.job(_name(self.graph, rule, wildcards))
-        if not is_main_process(self.workflow):
-            return {name: ancient(paths) for name, paths in job.reads.items()}
-        if self.rerun.verdict(job.name).reason:
-            # Snakemake looks at a job below one that runs only if it reads a file of that one.
-            return job.reads | {
-                "above": [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]
-            }
-        return {} if self._prunes else {name: ancient(paths) for name, paths in job.reads.items()}
+        is_there = self._has_file if is_main_process(self.workflow) else os.path.exists
+        reads = {
+            name: [path for path in paths if is_there(path)]
+            if isinstance(paths, list)
+            else paths
+            if is_there(paths)
+            else []
+            for name, paths in job.reads.items()
+        }
+        if is_main_process(self.workflow):
+            if self.rerun.verdict(job.name).reason:
+                # Snakemake looks at a job below one that runs only if it reads a file of that one.
+                above = [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]
+                return reads | {"above": above}
+            if self._prunes:
+                return {}
+        return {name: ancient(paths) for name, paths in reads.items()}
+
+    def _has_file(self, path: str) -> bool:
+        """False of the results of a job that are stored: they are in no file that Snakemake might look for."""
+        name = self.graph.producer(path)
+        return name is None or not self.rerun.stored(name)
 
     @property
     def _prunes(self) -> bool:
@@ -320,16 +339,8 @@ class Decision:
         self._forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(self.workflow):
             jobs = self._checked()
-            self.rerun.restored = [
-                self.rerun.restorations[name] for name in jobs if name in self.rerun.restorations
-            ]
-            if self.rerun.restored:
-                restore = self.workflow.get_rule(RESTORE)
-                restored = [path for job in self.rerun.restored for path in job["outputs"]]
-                restore._output = OutputFiles()  # what was parsed; `set_output` would add to it
-                restore.set_output(*restored)
-                # Each input of each job would be matched with these one by one, as if they were patterns.
-                restore.is_producer = frozenset(restored).__contains__
+            if self.workflow.scheduling_settings and not self.workflow.dryrun:
+                self.put_back(jobs.values())
             must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         if is_local(self.workflow) and self.workflow.scheduling_settings:
@@ -342,7 +353,7 @@ class Decision:
     def _checked(self) -> dict[str, Job]:
         """The jobs that the user asks for, by name. Raises WorkflowError if they cannot run."""
         try:
-            check_targets(self.workflow, self.graph)
+            check_targets(self.workflow, self.graph, self.rerun)
             jobs = asked(self.workflow, self.rerun)
             running = [job for job in jobs.values() if self.rerun.verdict(job.name).reason]
             check_places(running)

@@ -113,6 +113,6 @@ def test_every_rule_of_a_build_at_quick_has_seconds_for_the_first_line(root, mon
     rules = {job.rule for job in graph.below(graph.everything())}
     assert rules <= reference.reference()["seconds"]["quick"].keys()
     monkeypatch.setattr(reference, "reference", lambda: {"seconds": {"quick": {"train": 3.0, "table": 1.0}}})
-    jobs = {"train": 40, "table": 10, "restore": 1}
+    jobs = {"train": 40, "table": 10, "page": 1}
     found = [reference.expected(*where, jobs) for where in (("quick", 2), ("quick", None), ("mine", 2))]
     assert found == ["; about 1 min 5 s", "", ""]

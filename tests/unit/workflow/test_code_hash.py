@@ -38,6 +38,7 @@ def test_plumbing_that_reads_files_is_known():
         "fairfl.runtime.machine",  # asks torch for the name of the GPU
         "fairfl.runtime.locks",  # who owns a folder
         "fairfl.runtime.records",  # whether a job must run
+        "fairfl.runtime.submission",  # how jobs start on a cluster
         "fairfl.runtime.warm_start.launch",  # how jobs start
         "fairfl.runtime.warm_start.server",
     }

@@ -1,4 +1,4 @@
-"""What a call does with results that its jobs were to replace or to put back, however it ends."""
+"""What a call does with results that its jobs were to replace, however it ends."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from fairfl.runtime import kept, records
 from fairfl.workflow.invocation import Call
-from fairfl.workflow.rerun import KEPT, RerunDecision
+from fairfl.workflow.rerun import RerunDecision
 
 RESULTS = "results/tiny"
 
@@ -44,29 +44,18 @@ def said_in(done: SimpleNamespace) -> str:
     return record["spec"]["is"]
 
 
-def call(*jobs: SimpleNamespace, back: dict[str, kept.Kept] | None = None, keep: int = 10**6) -> Call:
-    """One that has begun. `back`: what is to be put back, by job."""
-    back = back or {}
+def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Call:
+    """One that has begun, of which all jobs are to run."""
     known = {one.name: one for one in jobs}
     rerun = SimpleNamespace(
         graph=SimpleNamespace(job=known.__getitem__),
-        verdict=lambda name: RerunDecision(KEPT if name in back else "edited"),
-        restored=[{"job": name} for name in back],
-        kept=back,
+        verdict=lambda name: RerunDecision("edited"),
         say=print,
         intact=SimpleNamespace(save=lambda: None),
     )
     made = Call(lambda judge: known, lambda: rerun, keep)
-    made.begin(rerun, [name for name in known if name not in back])
+    made.begin(rerun, known)
     return made
-
-
-def superseded(one: SimpleNamespace) -> kept.Kept:
-    """The result `first` is kept, that of `second` is in its place."""
-    finish(one, "first")
-    result = kept.keep(RESULTS, one.name, Path(one.record), damaged=False)
-    finish(one, "second")
-    return result
 
 
 def test_one_that_cannot_be_moved_back_is_named_and_leaves_the_others_alone(monkeypatch, capsys):
@@ -87,18 +76,6 @@ def test_one_that_cannot_be_moved_back_is_named_and_leaves_the_others_alone(monk
     assert result.whole
 
 
-@pytest.mark.parametrize("keep", [0, 10**6])
-@pytest.mark.parametrize("begun", [False, True])
-def test_what_could_not_be_put_back_is_still_kept(keep, begun):
-    one = job("one")
-    running = call(one, back={"one": (result := superseded(one))}, keep=keep)
-    if begun:
-        result.put_back(Path(one.record))
-        remove(one)
-    running.end()
-    assert said_in(one) == "second" and result.whole
-
-
 # -- results that are moved out of the way of a job, and back ---------------------------------------
 RECORD = Path("results/quick/records/train/a.json")
 FILES = ("results/quick/runs/a/metrics.parquet", "results/quick/runs/a/summary.json")
@@ -116,17 +93,13 @@ def keep(damaged: bool = False) -> kept.Kept | None:
 
 
 def test_what_is_kept_outlives_its_copy_that_was_damaged():
-    """A command was killed between putting it back and its end."""
+    """A command was killed between keeping it and its end."""
     leave()
     result = keep()
-    result.put_back(RECORD)
-    Path(FILES[0]).unlink()
+    leave()
     Path(FILES[0]).write_text('{"loss": 2}')
     again = keep()
     assert again.folder == result.folder and again.whole and not any(map(os.path.exists, (*FILES, RECORD)))
-    result.put_back(RECORD)
-    os.replace(result.folder / "1", FILES[1])  # and here before it was whole
-    assert keep().whole
 
 
 def test_a_move_that_was_killed_is_completed():

@@ -14,7 +14,7 @@ from fairfl.runtime import machine, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.workflow.graph import Job
-from fairfl.workflow.recorded import Recorded, available, rerun_of, taken
+from fairfl.workflow.recorded import Recorded, Stored, available, rerun_of, taken
 
 NAME = "train/s/fedavg/default/seed0"
 RUN = "results/full/runs/s/fedavg/default/seed0"
@@ -112,8 +112,8 @@ def test_what_was_made_from_other_inputs_is_neither_taken_nor_given_back(other):
     assert taken(Recorded(today), [choice]) == {"finished with other inputs": 1}
     as_finished = graph_of(*tuned())
     assert taken(Recorded(as_finished), [tuned()[-1]]) == {"taken": 1}
-    assert Recorded(as_finished).entry(tuned()[-1]) is not None
-    assert Recorded(today).entry(choice) is None
+    assert Recorded(as_finished).stored(tuned()[-1]) is not None
+    assert Recorded(today).stored(choice) is None
 
 
 def test_inputs_of_other_code_are_the_same_inputs_and_those_made_anew_since_are_not():
@@ -146,8 +146,10 @@ def test_another_number_of_other_code_torch_or_processor_is_kept_beside(other, c
     # Each job of today gets the numbers of its own code, and one of code that nobody recorded gets the newest.
     recorded = Recorded(SimpleNamespace())
     wanted = fingerprint(changed.parsed["code"])
-    assert recorded.entry(changed).code == wanted and recorded.entry(job()).code == fingerprint(CODE)
-    assert recorded.entry(job(code={"fairfl.jobs.train": "cc"})) == recorded.record("s").jobs[NAME][-1]
+    assert recorded.stored(changed).entry.code == wanted and recorded.stored(changed).same_code
+    assert recorded.stored(job()).entry.code == fingerprint(CODE)
+    newest = Stored(recorded.record("s").jobs[NAME][-1], same_code=False)
+    assert recorded.stored(job(code={"fairfl.jobs.train": "cc"})) == newest
 
 
 GPU = {"device": "NVIDIA X", "cuda_graphs": "on", "arithmetic": {"torch": "2.15.0", "device": "cuda"}}
@@ -186,8 +188,8 @@ def test_the_arithmetic_of_an_entry_may_matter():
     take(job())
     assert entries()[0].arithmetic == said
     for wanted, used in (({}, True), (said, True), ({"threads": "1"}, False), ({"torch": "2.15.0"}, False)):
-        assert (Recorded(SimpleNamespace(), only=wanted).entry(job()) is not None) == used
-    assert Recorded(SimpleNamespace(), only={"instructions": "AVX2"}).entry(job()) is not None  # not known
+        assert (Recorded(SimpleNamespace(), only=wanted).stored(job()) is not None) == used
+    assert Recorded(SimpleNamespace(), only={"instructions": "AVX2"}).stored(job()) is not None  # not known
 
 
 def test_damaged_results_are_refused_by_name():

@@ -16,7 +16,8 @@ from fairfl.workflow.session import Session
 def test_a_page_that_cannot_be_made_takes_no_last_words():
     """They say what failed."""
     call = Mock(spec=Session, workload=None, root="root", results="results", summaries="results", display=None)
-    call.server, call.call = Mock(), SimpleNamespace(left={})
+    call.server, call.graph, call.call = Mock(), Mock(), SimpleNamespace(left={})
+    call.rerun = SimpleNamespace(stored_files=lambda names: {})
     with pytest.raises(ZeroDivisionError):
         Session.failure(call, lambda *_: 1 / 0)
     call._say_last_words.assert_called_once_with()

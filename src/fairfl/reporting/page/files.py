@@ -31,10 +31,10 @@ class Files:
     @opened.by_fairfl()
     def text(self, path: str) -> str:
         """What a file says, '' if it is not there."""
-        target = self.results / path
-        return (
-            inputs.read_bytes(target).decode("utf-8", errors="replace") if target.is_file() else ""
-        )
+        try:
+            return inputs.read_bytes(self.results / path).decode("utf-8", errors="replace")
+        except (FileNotFoundError, IsADirectoryError):
+            return ""
 
     def remarks(self, path: str) -> list[str]:
         """The remarks above a table, none if it is not there."""
