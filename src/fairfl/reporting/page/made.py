@@ -55,6 +55,7 @@ def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dic
         "seconds": _duration(seconds),
         "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items()},
         "data_of": {name: _data(name, summary) for name, summary in found.items()},
+        "owners_of": {name: summary.get("owners") or [] for name, summary in found.items()},
     }
 
 

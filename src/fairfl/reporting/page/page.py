@@ -15,6 +15,7 @@ from typing import Any
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import describe_numerics
+from fairfl.judgement.cells import metric_of
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import count, readings_and_own
@@ -165,7 +166,14 @@ def artifact_view(
         setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
         for setting in dict.fromkeys(line.setting for line in lines)
     }
-    facts = facts_of(workload, name)
+    facts, runs = facts_of(workload, name), {run for line in lines for run in runs_of(line)}
+    owners = {tuple(of) for run, of in made["owners_of"].items() if run in runs}
+    described = {
+        metric: found
+        for metric in dict.fromkeys(line.metric for line in lines)
+        if (found := metric_of(source.metrics, metric, *owners if len(owners) == 1 else ()))
+    }
+    source = source.model_copy(update={"metrics": source.metrics | described})
     stand_ins = [setting.stand_in for setting in facts.settings.values()]
     return {
         "name": name,
@@ -177,7 +185,7 @@ def artifact_view(
         **_files_view(files, path, artifact),
         "failed": "",
         "footnote": files.remarks(f"{path}.csv") if artifact.plot else [],
-        **_made_view(made, {run for line in lines for run in runs_of(line)}),
+        **_made_view(made, runs),
         **summaries.counts(),
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
