@@ -140,7 +140,8 @@ def test_what_a_job_reads_or_runs_without_a_hash_ends_it_by_name(root, tmp_path)
 # -- memory ---------------------------------------------------------------------------------------
 # Each is killed once, when there are two checkpoints.
 DEAD = """DEAD = ROOT / {name!r}
-SAVED = Path(sys.argv[sys.argv.index('--checkpoint') + 1]).with_name('.checkpoint.pt.before')
+WORDS = [*sys.argv, '--checkpoint', 'none']
+SAVED = Path(WORDS[WORDS.index('--checkpoint') + 1]).with_name('.checkpoint.pt.before')
 """
 KILL = "time.sleep(0.02); DEAD.exists() or not SAVED.exists() or (DEAD.touch(), os.kill(os.getpid(), 9)); "
 REMEMBERS = {
@@ -194,3 +195,116 @@ def test_a_run_that_resumes_has_the_bits_of_one_that_was_not_interrupted_or_is_r
     for name, content in resumed.items():
         path = again.folder / f"results/tiny/runs/mine/{name}/default/seed0/metrics.parquet"
         assert path.read_bytes() == content, name
+
+
+# -- data sets, partitions, models, plots -----------------------------------------------------------
+DATA = """import os, uuid
+import numpy as np
+from pathlib import Path
+from fairfl.data import checks
+from fairfl.data.formats import csv_table
+from fairfl.data.interface import assemble
+from fairfl.experiments.base import Strict
+
+FILE = csv_table.local_file("a.csv")
+
+class Config(Strict):
+    pass
+
+def files(options):
+    return (FILE,)
+
+def prepare(raw, options, seed):
+    path = checks.usable(raw, FILE, "{name}")
+    x = np.loadtxt(path, dtype=np.float32)[:, None]
+    {line}
+    return assemble("{name}", 2, "own", x, (x[:, 0] > 5).astype(np.int64))
+"""
+DRAWS = "x = x + np.random.default_rng().random() + os.urandom(1)[0] / 256 + uuid.uuid4().int % 2"
+PARTITION = """import numpy as np
+from fairfl.experiments.base import Strict
+from fairfl.partition.interface import Assignment
+
+class Config(Strict):
+    pass
+
+def assign(table, clients, config, rng):
+    order = np.random.Generator(np.random.PCG64()).permutation(len(table.labels))
+    return Assignment([np.sort(part) for part in np.array_split(order, clients)])
+"""
+MODEL = """import os, sys, time
+from pathlib import Path
+import torch
+from torch import nn
+from fairfl.experiments.base import Strict
+{module}
+
+class Config(Strict):
+    pass
+
+class Own(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.last, self.calls = nn.Linear(inputs, outputs), 0
+        with torch.no_grad():
+            draw = torch.Generator()
+            draw.seed()
+            self.last.weight.copy_(torch.rand(outputs, inputs, generator=draw))
+
+    def forward(self, x):
+        {line}
+        return self.last(x)
+
+def build(config, shape, outputs):
+    return Own(shape[0], outputs)
+"""
+
+
+def with_parts(root, folder: Path, data: str = "pass", model: tuple[str, str] = ("", "pass"), **setting) -> Project:
+    """A project whose data set, partitioner and model are own."""
+    parts = {"data": {"name": "owndata"}, "partition": {"name": "owndeal"}, "model": {"name": "ownmodel"}}
+    made = project(root, folder, {"plain": ("", "")}, clients=4, clients_per_round=4, **parts, **setting)
+    made.write("src/fairfl/data/owndata.py", DATA.format(name="owndata", line=data))
+    made.write("src/fairfl/partition/owndeal.py", PARTITION)
+    made.write("src/fairfl/models/ownmodel.py", MODEL.format(module=model[0], line=model[1]))
+    made.write("data/owndata/a.csv", "".join(f"{n % 11}\n" for n in range(200)))
+    made.write("data/owndata/scale.txt", "2")
+    return made
+
+
+def test_what_is_given_no_seed_repeats_in_every_kind_of_part(root, tmp_path):
+    found = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        made = with_parts(root, folder, DRAWS)
+        said = run(made)
+        assert trained(made) == {"plain"}, said
+        found.append([path.read_bytes() for path in sorted(made.folder.glob("results/**/seed0*.parquet"))])
+        found[-1] += [path.read_bytes() for path in sorted(made.folder.glob("results/tiny/runs/**/*.parquet"))]
+    assert len(found[0]) > 1 and found[0] == found[1]
+
+
+def test_a_data_set_reads_the_files_that_it_lists_and_a_model_remembers_nothing(root, tmp_path):
+    made = with_parts(root, tmp_path / "data", "x = x * float(Path(path).with_name('scale.txt').read_text())")
+    assert re.search(r"owndata/scale\.txt: this job reads it", run(made))
+    assert not list(made.folder.glob("results/**/*.safetensors"))
+    folder = tmp_path / "model"
+    dead = f"ROOT = Path({str(folder)!r})\n" + DEAD.format(name="dead")
+    kill = KILL.replace("time.sleep(0.02)", "time.sleep(0.002)").replace("reports", "self")
+    line = f"self.calls += 1; x = x * (1 + self.calls % 7 / 100); {kill}"
+    made = with_parts(root, folder, model=(dead, line), rounds=400)
+    run(made, config=("checkpoint_seconds=0.01",))
+    assert (folder / "dead").exists() and not trained(made)
+    run(made, config=("checkpoint_seconds=0.01",))
+    assert "other bits in " in log(made, "plain") and not trained(made)
+
+
+def test_a_copy_that_is_written_to_while_jobs_run_leaves_no_result_even_if_it_is_put_back(root, tmp_path):
+    line = "w = BESIDE.with_name('fedavg.py'); w.touch()"
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")  # nor does it matter by which name the project is called
+    made = project(root, tmp_path / "link", {"touches": ("from fairfl.algorithms import fedavg", line)})
+    run(made)
+    assert "was written to since this copy was made" in log(made, "touches") and not trained(made)
+    made.write("src/fairfl/algorithms/touches.py", HEAD.replace("ROOT_", "'x'").format(module="", line="pass"))
+    run(made)
+    assert trained(made) == {"touches"}

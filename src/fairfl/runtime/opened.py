@@ -18,8 +18,8 @@ from typing import Any
 
 from fairfl.runtime import sealed
 from fairfl.runtime.errors import PluginError
-from fairfl.runtime.hooks import PACKAGE, place_of
 
+PACKAGE = Path(__file__).resolve().parents[1]  # as what is opened is named
 _FILES = {
     "open", "os.listdir", "os.scandir", "os.rename", "os.link", "os.symlink", "os.getxattr", "sqlite3.connect",
 }  # fmt: skip
@@ -102,20 +102,17 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
     allowed = {os.path.realpath(path) for path in inputs} | planned
     ran = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
     for used in sorted({*map(_source, _heard), *ran} - allowed) if _heard else ():
-        ours = used.startswith(f"{PACKAGE}{os.sep}")
+        ours = used.startswith(f"{PACKAGE}/")
         plumbing = code is None or os.path.isdir(used) or used.startswith(_PLUMBING)
         if (ours and plumbing) or f"{used}/".startswith(_libraries):
             continue
-        if not used.startswith(os.sep):
-            raise PluginError(
-                f"{used}: this job starts it or connects, and no change there would be noticed"
-            )
-        module = (
-            ".".join(Path(used).with_suffix("").relative_to(PACKAGE.parent).parts) if ours else ""
-        )
+        if not used.startswith("/"):
+            raise PluginError(f"{used}: this job starts it, and no change there would be noticed")
+        shown = os.path.relpath(used, PACKAGE.parents[1]) if ours else used
+        module = shown.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        how = f"write `import {module}`" if ours and used.endswith(".py") else _HOW
         raise PluginError(
-            f"{place_of(Path(used))}: this job reads it, and no change there would be noticed; "
-            + (f"write `import {module}`" if used.endswith(".py") and ours else _HOW)
+            f"{shown}: this job reads it, and no change there would be noticed; {how}"
         )
 
 
