@@ -289,8 +289,8 @@ def test_a_data_set_reads_the_files_that_it_lists_and_a_model_remembers_nothing(
     assert not list(made.folder.glob("results/**/*.safetensors"))
     folder = tmp_path / "model"
     dead = f"ROOT = Path({str(folder)!r})\n" + DEAD.format(name="dead")
-    kill = KILL.replace("time.sleep(0.02)", "time.sleep(0.002)").replace("reports", "self")
-    line = f"self.calls += 1; x = x * (1 + self.calls % 7 / 100); {kill}"
+    kill = KILL.replace("time.sleep(0.02)", "time.sleep(0.001)").replace("reports", "self")
+    line = f"self.calls += 1; x = x * (1 + self.calls / 1e4); {kill}"
     made = with_parts(root, folder, model=(dead, line), rounds=400)
     run(made, config=("checkpoint_seconds=0.01",))
     assert (folder / "dead").exists() and not trained(made)
