@@ -1,4 +1,4 @@
-"""The lines of comparison.csv where the paper's layout has them: what the page and the tables beside the paper show."""
+"""The lines of comparison.csv as numbers of a pivot: what the page and the tables beside the paper show."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,51 +9,39 @@ from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import printed_cell, printed_spread
-from fairfl.reporting.grid import Grid, Place, grids_of
 from fairfl.reporting.inputs import Row, rows_of
+from fairfl.reporting.pivot import Pivot, frame_of, pivots_of
+
+Known = dict[Row, set[str]]  # how the hyper-parameters of a row are known
 
 
-class Compared:
-    """Compared numbers of an artifact, by their places."""
-
-    def __init__(self, lines: Iterable[ComparisonLine], artifact: Artifact, paper: Paper) -> None:
-        titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
-        self.artifact = artifact
-        self.own = rows_of(artifact, titles)
-        self.names: dict[str, str] = artifact.options.get("labels", {})
-        self.placed: dict[Place, ComparisonLine] = {}
-        self.known: dict[Row, set[str]] = {}  # how the hyper-parameters of a row are known
-        for line in lines:
-            variant = line.variant
-            own = (
-                row
-                for row in self.own
-                if row.variant == variant and row.setting in (None, line.setting)
-            )
-            # Numbers that the paper prints for other variants have rows of their own.
-            row = next(own, None) or Row(variant, titles.get(line.algorithm, line.algorithm))
-            self.placed[line.setting, row, line.metric] = line
-            self.known.setdefault(row, set()).update(line.provenance.split(", "))
-
-    def grids(self) -> list[Grid]:
-        """The artifact's, then one for the numbers of a table that it has no place for."""
-        table, rows = (
-            self.artifact.kind == "table",
-            list(dict.fromkeys([*self.own, *(row for _, row, _ in self.placed)])),
+def compared(
+    lines: Iterable[ComparisonLine], artifact: Artifact, paper: Paper
+) -> tuple[list[Pivot], Known]:
+    """The lines in the artifact's layout, then, of a table, those that it has no place for; what marks rows have."""
+    titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
+    own = rows_of(artifact, titles)
+    known: Known = {}
+    numbers = {}
+    for line in lines:
+        fitting = (
+            row
+            for row in own
+            if row.variant == line.variant and row.setting in (None, line.setting)
         )
-        columns = self.artifact.columns
-        more = [
-            place
-            for place in self.placed
-            if table
-            and (
-                not {place[2], family(place[2])} & {*columns}
-                or (self.own and place[1] not in self.own)
-            )
-        ]
-        grids = grids_of(self.artifact, rows, [place for place in self.placed if place not in more])
-        plain = self.artifact.model_copy(update={"layout": Layout()})
-        return grids + (grids_of(plain, rows, more) if more else [])
+        # Numbers that the paper prints for other variants have rows of their own.
+        row = next(fitting, None) or Row(line.variant, titles.get(line.algorithm, line.algorithm))
+        known.setdefault(row, set()).update(line.provenance.split(", "))
+        numbers[line.setting, row, line.metric] = line
+    frame = frame_of(artifact, own, ((*place, line) for place, line in numbers.items()))
+    placeless = [
+        artifact.kind == "table"
+        and (not {metric, family(metric)} & {*artifact.columns} or (bool(own) and row not in own))
+        for _, row, metric in numbers
+    ]
+    apart = frame.assign(apart=placeless)["apart"].astype(bool)
+    plain = artifact.model_copy(update={"layout": Layout()})
+    return pivots_of(artifact, frame[~apart]) + pivots_of(plain, frame[apart]), known
 
 
 def cell_view(

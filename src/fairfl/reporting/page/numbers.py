@@ -1,7 +1,8 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,11 +14,12 @@ from fairfl.judgement.measurements import CHECKED, DIFFER, seeds_said
 from fairfl.judgement.recorded import Place
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import endless, unit_words
-from fairfl.reporting.compared import Compared, cell_view
-from fairfl.reporting.grid import Grid, Head, numbers_of, spans
+from fairfl.reporting.compared import Known, cell_view, compared
+from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.text import readable
+from fairfl.reporting.pivot import Pivot, spans
 
 
 class HeadView(NamedTuple):
@@ -38,67 +40,61 @@ def table_views(
     recorded: Mapping[Place, ComparisonLine] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at full scale."""
-    numbers = Compared(lines, artifact, paper)
+    pivots, known = compared(lines, artifact, paper)
     over = "repetitions" if artifact.origins == ("timed",) else "seeds"
-    cells = {}
-    for place, line in numbers.placed.items():
+    digits = digits_of(paper.metrics)
+
+    numbers = [pivot.numbers[["row", "number"]].itertuples(index=False) for pivot in pivots]
+    titles = {line.place: readable(title) for some in numbers for title, line in some}
+
+    def cell(line: ComparisonLine) -> dict[str, Any]:
         full = recorded.get(line.place)
         here, there = (endless(line.metric, number) for number in rounds[line.setting])
-        view = cell_view(line, digits_of(paper.metrics)(line.metric), here, there)
-        view["detail"] = details.add(
-            line, readable(place[1].label), metric_of(paper.metrics, line.metric), over, full
-        )
-        if full is None or (full.ours, full.verdict) == (
-            line.ours,
-            line.verdict,
-        ):  # this run is the recorded one
-            view["recorded"] = None
-        else:
-            view["recorded"] = cell_view(full, digits_of(paper.metrics)(line.metric), there, there)
-        view["sort"] = "inf" if line.ours == math.inf else ""  # of the others the text is sorted
-        view["best"] = (full or line).verdict
-        view["notes"] = [
-            note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)
-        ]
-        cells[place] = view
-    return [_table(grid, numbers, cells, paper) for grid in numbers.grids()]
+        metric = metric_of(paper.metrics, line.metric)
+        # None: this run is the recorded one.
+        other = full if full and (full.ours, full.verdict) != (line.ours, line.verdict) else None
+        notes = [note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)]
+        return cell_view(line, digits(line.metric), here, there) | {
+            "detail": details.add(line, titles[line.place], metric, over, full),
+            "recorded": cell_view(other, digits(line.metric), there, there) if other else None,
+            "sort": "inf" if line.ours == math.inf else "",  # of the others the text is sorted
+            "best": (full or line).verdict,
+            "notes": notes,
+        }
+
+    return [_table(pivot, known, cell, paper, artifact) for pivot in pivots]
 
 
 def _table(
-    grid: Grid, numbers: Compared, cells: dict[Any, dict[str, Any]], paper: Paper
+    pivot: Pivot,
+    known: Known,
+    cell: Callable[[ComparisonLine], dict[str, Any]],
+    paper: Paper,
+    artifact: Artifact,
 ) -> dict[str, Any]:
-    """What the template shows of a grid; notes on the paper's numbers are numbered, those on all stand in the head."""
-    here = [cells[place] for place in grid.numbers]
+    """What the template shows of a pivot; notes on the paper's numbers are numbered, those on all stand in the head."""
+    lines = pivot.lines(lambda *ones: list(map(cell, ones)), lambda words: [])
+    here = [one for line in lines for ones in line for one in ones]
     notes, everywhere = _number_notes(here)
-    axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
-    bears = "row" if "row" in axes else "setting"
-    metrics = {metric for _, _, metric in grid.numbers}
-
-    def heads(along: Iterable[Head]) -> list[HeadView]:
-        return [_head(head, numbers, paper, bears) for head in along]
-
-    unmarked, said = said_once({cell["verdict"] for cell in here})
-    stored = {cell["recorded"]["few"] for cell in here if cell["recorded"]}
-    rows = [[[cells[place] for place in numbers_of(cell)] for cell in line] for line in grid.places]
+    metrics = pivot.numbers["metric"].unique()
+    head = partial(_head, paper, artifact.options.get("labels", {}), known)
+    unmarked, said = said_once({one["verdict"] for one in here})
+    stored = {one["recorded"]["few"] for one in here if one["recorded"]}
+    fronts = zip(pivot.heads(pivot.cells.index, head), lines, strict=True)
     return {
-        "title": metric_name(paper.metrics, metrics.pop()) if len(metrics) == 1 else "",
-        "corner": grid.corner,
-        "header": spans([tuple(heads(column)) for column in grid.columns]),
-        "legend": legend(
-            {word for _, row, _ in grid.numbers for word in numbers.known.get(row, ())}
-        ),
+        "title": metric_name(paper.metrics, metrics[0]) if len(metrics) == 1 else "",
+        "corner": pivot.corner,
+        "header": spans(pivot.heads(pivot.cells.columns, head)),
+        "legend": legend({word for row in pivot.numbers["of"] for word in known.get(row, ())}),
         "notes": notes,
         "everywhere": everywhere,
         "unmarked": unmarked,
         "said": said,
-        "seeds": seeds_said(numbers.placed[place] for place in grid.numbers),
+        "seeds": seeds_said(pivot.numbers["number"]),
         "recorded": bool(stored),
         "recorded_few": stored.pop() if len(stored) == 1 else None,
-        "unreported": not any(cell["reported"] for cell in here),
-        "rows": [
-            _row(heads(line), row, number in grid.rules)
-            for number, (line, row) in enumerate(zip(grid.lines, rows, strict=True))
-        ],
+        "unreported": not any(one["reported"] for one in here),
+        "rows": [_row(*of, n in pivot.rules) for n, of in enumerate(fronts)],
     }
 
 
@@ -123,7 +119,9 @@ def said_once(verdicts: set[str]) -> tuple[set[str], str]:
     return {"not reported"}, ""
 
 
-def _row(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -> dict[str, Any]:
+def _row(
+    heads: tuple[HeadView, ...], cells: list[list[dict[str, Any]]], rule: bool
+) -> dict[str, Any]:
     """A line of a table; `checked` and `differing` if one of its numbers is, here or in the record."""
     verdicts = {cell["best"] for places in cells for cell in places}
     checked, differing = not verdicts.isdisjoint(CHECKED), not verdicts.isdisjoint(DIFFER)
@@ -136,18 +134,13 @@ def _row(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -
     }
 
 
-def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:
-    marked = marks(
-        {word for row in head.rows for word in numbers.known.get(row, ())}
-        if head.axis == bears
-        else ()
-    )
-    metric = metric_of(paper.metrics, head.key) if head.axis == "metric" else None
+def _head(
+    paper: Paper, labels: Mapping[str, str], known: Known, axis: str, key: str, rows: list[Row]
+) -> HeadView:
+    marked = marks({word for row in rows for word in known.get(row, ())})
+    metric = metric_of(paper.metrics, key) if axis == "metric" else None
     if metric is None:
-        return HeadView(
-            numbers.names.get(head.key, head.key) if head.axis == "setting" else head.key,
-            marks=marked,
-        )
+        return HeadView(labels.get(key, key) if axis == "setting" else key, marks=marked)
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
     units = " or ".join(filter(None, map(unit_words, (metric.unit, *metric.other_units))))
     return HeadView(metric.name, ", ".join(filter(None, (units, better))), metric.meaning, marked)

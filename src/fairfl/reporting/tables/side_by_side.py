@@ -6,18 +6,17 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import Metrics, digits_of, metric_of
+from fairfl.judgement.cells import digits_of, metric_of
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.judgement.units import endless
-from fairfl.reporting.compared import Compared, cell_view
+from fairfl.reporting.compared import cell_view, compared
 from fairfl.reporting.facts import facts_of
-from fairfl.reporting.grid import Place
 from fairfl.reporting.marks import legend
 from fairfl.reporting.notes import units
 from fairfl.reporting.tables.markup import Markup, pages
-from fairfl.reporting.tables.writing import Names, tabulars
+from fairfl.reporting.tables.tabular import tabulars
 
 _LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
 _NONE = "–"
@@ -44,51 +43,45 @@ def page(
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of one table."""
     source, facts = workload.papers[paper], facts_of(workload, f"{paper}_{key}")
-    numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
-    lacking: set[Place] = set()
+    pivots, known = compared(lines, artifact, source)
+    digits, lacking = digits_of(source.metrics), False
 
-    def number(place: Place) -> tuple[str, str, str]:
+    def number(line: ComparisonLine) -> tuple[str, str, str]:
         """Ours and the paper's number, and the verdict's sign."""
-        line = numbers.placed[place]
+        nonlocal lacking
         ran = endless(line.metric, workload.settings[line.setting].rounds)
         view = cell_view(line, digits(line.metric), ran, "∞")
         ours, theirs = (
             " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
             for side in ("ours", "reported")
         )
-        if _NONE in (ours, theirs):
-            lacking.add(place)
+        lacking |= _NONE in (ours, theirs)
         return ours, theirs, VERDICTS[line.verdict][1] if line.verdict != "not reported" else ""
 
-    def cell(markup: Markup, place: Place, behind: Place | None) -> str:
-        ours, theirs, sign = number(place)
-        if behind:
+    def cell(markup: Markup, front: ComparisonLine, behind: ComparisonLine | None = None) -> str:
+        ours, theirs, sign = number(front)
+        if behind is not None:
             more = number(behind)
             ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
         return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
-    texts = tabulars(numbers.grids(), Names(numbers.names, source.metrics, numbers.known), cell)
-    title = f"{artifact.title}, side by side with the published numbers"
-    titled = artifact.model_copy(update={"title": title})
-    note_text = _note(lines, numbers, source.metrics, facts.scale, bool(lacking))
-    return pages(paper, f"{key}.side_by_side", titled, facts, texts, note_text)
-
-
-def _note(
-    lines: list[ComparisonLine], numbers: Compared, metrics: Metrics, scale: str, lacking: bool
-) -> str:
-    """What stands below a table; `lacking`: some cells have no number."""
-    described = ((metric_of(metrics, line.metric), line.unit) for line in lines)
+    labels: dict[str, str] = artifact.options.get("labels", {})
+    texts = tabulars(pivots, labels, source.metrics, known, cell)
+    described = ((metric_of(source.metrics, line.metric), line.unit) for line in lines)
+    few = seeds_said(lines)
     sentences = [
         _LEGEND,
         *signs({line.verdict for line in lines}),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
-        *legend({word for words in numbers.known.values() for word in words}),
-        f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
+        *legend({word for words in known.values() for word in words}),
+        f"{few[:1].upper()}{few[1:]}." if few else "",
         units((metric.name, unit) for metric, unit in described if metric),
-        f"Scale: {scale}.",
+        f"Scale: {facts.scale}.",
     ]
-    return " ".join(filter(None, sentences))
+    title = f"{artifact.title}, side by side with the published numbers"
+    titled = artifact.model_copy(update={"title": title})
+    note = " ".join(filter(None, sentences))
+    return pages(paper, f"{key}.side_by_side", titled, facts, texts, note)
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

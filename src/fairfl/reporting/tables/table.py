@@ -8,8 +8,9 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -18,21 +19,13 @@ from fairfl.judgement.cells import number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.grid import Grid, Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, units
-from fairfl.reporting.tables.lines import (
-    MISSING,
-    Entry,
-    TableLine,
-    best,
-    lines_of,
-    on_machines,
-    remarks,
-)
+from fairfl.reporting.pivot import pivots_of
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, pages
-from fairfl.reporting.tables.writing import BAR, Config, Names, tabulars, with_words
+from fairfl.reporting.tables.numbers import MISSING, numbers_of, say_machines, say_missing
+from fairfl.reporting.tables.tabular import BAR, Config, tabulars, title, with_words
 from fairfl.runtime.validation import check
 
 CSV_COLUMNS = (
@@ -53,142 +46,96 @@ USED_COLUMNS = (
 Cells = list[list[str]]
 
 
-# -- CSV --------------------------------------------------------------------------------------------
-def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
-    """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
-    records = []
-    for line in lines:
-        facts = inputs.spec.settings[line.setting]
-        provenance = known.get(line.row, Known(""))
-        notes = "; ".join(filter(None, (provenance.note, facts.unprinted)))
-        for metric, entry in line.entries.items():
-            cell = entry.ours
-            mean = "nan" if cell.diverged else number_text(cell.mean)
-            key = (inputs.name, line.setting, line.row.algorithm, line.row.hyperparameters, metric)
-            numbers = (
-                cell.unit,
-                mean,
-                number_text(entry.std),
-                cell.seeds,
-                facts.data,
-                " ".join(entry.sources),
-            )
-            records.append((*key, *numbers, ", ".join(provenance.words), notes))
-    return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
-
-
-# -- the three files --------------------------------------------------------------------------------
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
-    inputs = Inputs(spec)
-    artifact = spec.artifact
+    inputs, artifact = Inputs(spec), spec.artifact
     config = check(
         artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
     )
     names = {setting: name.replace(BAR, " ") for setting, name in inputs.names.items()}
-    lines = lines_of(inputs)
-    remarks(inputs, lines, names)
+    numbers = numbers_of(inputs)
+    say_missing(inputs, numbers, names)
     if "timed" in artifact.origins:
-        on_machines(inputs, lines, names)
+        say_machines(inputs, numbers, names)
     known = {
         row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
     }
-    printer = _Printer.of(inputs, lines)
-    rows = list(dict.fromkeys([*inputs.rows, *(line.row for line in lines)]))
-    grids = [
-        with_words(grid, config.words, inputs.settings, inputs.name)
-        for grid in grids_of(artifact, rows, [*printer.entries])
+    pivots = [
+        with_words(pivot, config.words, inputs.settings, inputs.name)
+        for pivot in pivots_of(artifact, numbers)
     ]
-    _remark_axes(inputs, grids, lines, printer.metrics)
-    heads = Names(
-        config.labels, printer.metrics, {row: entry.words for row, entry in known.items()}
-    )
-    texts = tabulars(grids, heads, printer.printed)
-    used = {word for line in lines for word in known.get(line.row, Known("")).words}
-    unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
-    made_from = spec.sentences(
-        names, artifact.columns, replaced=False
-    )  # the title line names stand-ins
-    parts = [*legend(used), *printer.remarks(), printer.units(), *made_from, *unprinted]
-    note_text = " ".join(filter(None, [*parts, *inputs.remarks]))
-    return csv(inputs, lines, known), *pages(spec.paper, spec.id, artifact, spec, texts, note_text)
+    metrics = {one.metric: one.number.metric for one in numbers.itertuples()}
+    _say_axes(inputs, pivots[0].axes if pivots else [], metrics, numbers["row"])
+    reported = [number.reported for number in numbers["number"]]
+    noted = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
+    notes = {text: f"[{n}]" for n, text in enumerate(noted, 1)}
+    words = {row: entry.words for row, entry in known.items()}
+    texts = tabulars(pivots, config.labels, metrics, words, partial(_cell, notes))
+    used = {word for row in numbers["of"] for word in known.get(row, Known("")).words}
+    measured = [
+        (number.metric.name, number.ours.unit) for number in numbers["number"] if number.ours.seeds
+    ]
+    parts = [
+        *legend(used),
+        *(f"{mark} {text.rstrip('.')}." for text, mark in notes.items()),
+        units(measured),
+        *spec.sentences(names, artifact.columns, replaced=False),  # the title line names stand-ins
+        *grouped((name, spec.settings[setting].unprinted) for setting, name in names.items()),
+        *inputs.remarks,
+    ]
+    pages_of = pages(spec.paper, spec.id, artifact, spec, texts, " ".join(filter(None, parts)))
+    return csv(inputs, numbers, known), *pages_of
 
 
-def _remark_axes(
-    inputs: Inputs, grids: list[Grid], lines: list[TableLine], metrics: Mapping[str, Metric]
+def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[Row, Known]) -> str:
+    """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
+    records = []
+    for one in numbers.itertuples():
+        ours, facts = one.number.ours, inputs.spec.settings[one.setting]
+        provenance = known.get(one.of, Known(""))
+        mean = "nan" if ours.diverged else number_text(ours.mean)
+        key = (inputs.name, *one.of.names(one.setting).values(), one.metric, ours.unit)
+        values = (
+            mean,
+            number_text(one.number.std),
+            ours.seeds,
+            facts.data,
+            " ".join(one.number.sources),
+        )
+        note = "; ".join(filter(None, (provenance.note, facts.unprinted)))
+        records.append((*key, *values, ", ".join(provenance.words), note))
+    return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
+
+
+def _say_axes(
+    inputs: Inputs, axes: list[str], metrics: Mapping[str, Metric], labels: Iterable[str]
 ) -> None:
     """Let the note name the metric and the variants of the numbers, where no head does."""
-    heads = (
-        [head for heads in (*grids[0].lines, *grids[0].columns) for head in heads] if grids else []
-    )
-    axes = {head.axis for head in heads}
     if "metric" not in axes and len(metrics) == 1:
         inputs.say(f"Cells: {title(*metrics.values())}.")
     if "row" not in axes and any(
         owner(metric) != "setting" for metric in inputs.spec.artifact.columns
     ):
-        inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
+        inputs.remark("Numbers of", list(dict.fromkeys(labels)))
 
 
-@dataclass(frozen=True)
-class _Printer:
-    """Cells as text."""
-
-    entries: dict[Place, Entry]
-    metrics: dict[str, Metric]
-    winners: dict[str, set[tuple[str, Row]]]  # (setting, row) by metric
-    notes: dict[str, int]  # number of each remark on a printed number
-
-    @classmethod
-    def of(cls, inputs: Inputs, lines: list[TableLine]) -> "_Printer":
-        entries = {
-            (line.setting, line.row, metric): entry
-            for line in lines
-            for metric, entry in line.entries.items()
-        }
-        metrics = {metric: inputs.metric(metric) for _, _, metric in entries}
-        winners = {
-            name: best(lines, name, metric.direction, metric.digits)
-            for name, metric in metrics.items()
-        }
-        reported = [entry.reported for entry in entries.values()]
-        remarked = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
-        return cls(entries, metrics, winners, {text: n for n, text in enumerate(remarked, 1)})
-
-    def printed(self, markup: Markup, place: Place, behind: Place | None) -> str:
-        """A cell, perhaps with that of a gain behind it."""
-        entry = self.entries[place]
-        note = entry.reported.note if entry.reported else ""
-        mark = f" [{self.notes[note]}]" if note else ""
-        mean, beside = (
-            self._number(markup, place),
-            entry.beside(self.metrics[place[2]].digits, mark),
-        )
-        beside = markup.number(beside)
-        if behind is None:
-            return f"{mean} {beside}".rstrip()
-        if entry.missing == self.entries[behind].missing != MISSING:  # once will do
-            return mean
-        gain = self._number(markup, behind)
-        return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
-
-    def _number(self, markup: Markup, place: Place) -> str:
-        """The mean, bold if it is the best one."""
-        setting, row, metric = place
-        text = markup.number(self.entries[place].number(self.metrics[metric].digits))
-        return markup.bold % text if (setting, row) in self.winners[metric] else text
-
-    def remarks(self) -> list[str]:
-        return [f"[{number}] {text.rstrip('.')}." for text, number in self.notes.items()]
-
-    def units(self) -> str:
-        """The sentence on the units of what was measured."""
-        return units(
-            (self.metrics[metric].name, entry.ours.unit)
-            for (_, _, metric), entry in self.entries.items()
-            if entry.ours.seeds
-        )
+def _cell(notes: Mapping[str, str], markup: Markup, front: Any, behind: Any = None) -> str:
+    """A number with what stands beside it, perhaps with a gain behind it; the best ones are bold."""
+    reported = front.reported
+    note = notes.get(reported.note if reported else "", "")
+    beside = markup.number(front.beside(f" {note}".rstrip()))
+    means = [
+        markup.bold % text if one.best else text
+        for one in (front, behind)
+        if one is not None
+        for text in [markup.number(one.text)]
+    ]
+    if behind is None:
+        return f"{means[0]} {beside}".rstrip()
+    if front.missing == behind.missing != MISSING:  # once will do
+        return means[0]
+    return " ".join(filter(None, (means[0], beside.strip("()"), f"({means[1]})")))
 
 
 def table(spec: ArtifactSpec) -> tuple[str, str, str]:
