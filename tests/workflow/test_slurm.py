@@ -188,6 +188,7 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
         shutil.rmtree(project.folder / name)
     asked = [
         "train:seconds=600",
+        "local_optimum:seconds=5",
         "train:gpu=1",
         "train:slurm_partition=gpu",
         "local_optimum:gpu=0",

@@ -73,19 +73,24 @@ def stored_comparison(workload: Workload, root: Path) -> Path | None:
         return None
     for path in (COMPARISON, CLAIMS):
         sums.check(root / FOLDER, path.name)
-    return COMPARISON if (root / COMPARISON).is_file() else None
+    return COMPARISON if _shows_stored(workload, root) else None
+
+
+def _shows_stored(workload: Workload, root: Path) -> bool:
+    """In a job, which reads the copy that planning has checked: the list of checksums is no part of that."""
+    return workload.scale.scale != SCALE and (root / COMPARISON).is_file()
 
 
 def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], ClaimLine]:
-    """The claims that the record has, by artifact and id; {} where `stored_comparison` has no numbers either."""
-    if stored_comparison(workload, root) is None or not (root / CLAIMS).is_file():
+    """The claims that the record has, by artifact and id; {} where no stored numbers are shown."""
+    if not _shows_stored(workload, root) or not (root / CLAIMS).is_file():
         return {}
     return {(line.artifact, line.claim): line for line in recorded_claims(root)}
 
 
 def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
-    """What the record has of the selected artifacts and settings; [] where `stored_comparison` has nothing."""
-    if stored_comparison(workload, root) is None:
+    """What the record has of the selected artifacts and settings; [] where none are shown."""
+    if not _shows_stored(workload, root):
         return []
     known = {
         (name, setting)

@@ -19,8 +19,7 @@ from fairfl.runtime.sealed import LOCK
 
 FOLDER = ".code"  # below results/<scale>
 _PARTS = (
-    "src/fairfl", "papers", "scales", "config.yaml", "results/recorded/comparison.csv", "results/recorded/claims.csv",
-    "results/recorded/SHA256SUMS",
+    "src/fairfl", "papers", "scales", "config.yaml", "results/recorded/comparison.csv", "results/recorded/claims.csv"
 )  # fmt: skip
 _LARGEST = 16 * 2**20  # bytes of a file that nobody has named
 
