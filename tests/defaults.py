@@ -29,6 +29,13 @@ def copy_config(to: Path) -> None:
     shutil.copyfile(FILE, to / "config.yaml")
 
 
+def without(folder: Path, *names: str) -> None:
+    """Delete a user's own parts of these names in a copy of the project, in which a test makes its own."""
+    for name in names:
+        for path in [*folder.rglob(f"{name}.*"), *folder.rglob(f"test_{name}*")]:
+            path.unlink()
+
+
 def copy_papers(to: Path) -> None:
     """papers/ without a user's own."""
     own = [path.name for path in (ROOT / "papers").glob("*.yaml") if path.stem not in (*PAPERS, TEMPLATE)]

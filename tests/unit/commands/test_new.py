@@ -9,7 +9,7 @@ import pytest
 
 from fairfl.commands import new
 from fairfl.runtime.errors import FairflError
-from tests.defaults import copy_config, copy_papers
+from tests.defaults import copy_config, copy_papers, without
 
 KINDS = ("algorithm", "dataset", "paper")
 
@@ -85,6 +85,7 @@ def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
     for name in ("src", "scales", "schemas", "tests"):
         shutil.copytree(root / name, tmp_path / name, ignore=ignore)
     copy_config(tmp_path)
+    without(tmp_path, "mine")
     for name in ("Snakefile", "pyproject.toml"):
         shutil.copy(root / name, tmp_path / name)
     environment = {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
