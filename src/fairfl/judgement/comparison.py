@@ -91,6 +91,12 @@ def reason_not_comparable(workload: Workload, setting: str, metric: str) -> Verd
     return "not comparable: scale" if rest else None
 
 
+def chosen_by(workload: Workload, setting: str, variant: Variant) -> str:
+    """What was chosen by the numbers of a row, or of its algorithm; '' if nothing was."""
+    chose = workload.settings[setting].fitted or {}
+    return chose.get(variant.selector) or chose.get(variant.algorithm, "")
+
+
 def difference(paper: Cell | None, here: Cell | None) -> float | None:
     """Ours minus the paper's; None unless both are finite."""
     if paper is None or here is None or paper.mean is None or here.mean is None:
@@ -220,7 +226,7 @@ class _Table:
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
-        if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
+        if what := chosen_by(self.workload, setting, variant):
             return f"{FITTED}this row chose {what}"
         unstated = self.workload.settings[setting].unstated
         if unstated is None or not unstated.fitted or not variant.algorithm:

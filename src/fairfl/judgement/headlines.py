@@ -18,6 +18,7 @@ class Change:
     after: float | None  # and of the method
     gain: float | None  # the utility metric of the method minus that of the baseline
     seeds: int  # the fewest behind one of them
+    fitted: bool = False  # something was chosen by the method's own: they prove nothing
 
 
 def _over(cell: Cell, seeds: Collection[int]) -> Cell:
@@ -33,8 +34,10 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
     Ours are means over the seeds that baseline and method both have, where they share any.
     """
     found: dict[tuple[str, Variant, str], Cell] = {}
+    fitted = False
     for line in lines:
         if line.setting == headline.setting:
+            fitted |= line.verdict == "fitted" and line.variant == headline.method.variant
             sides = {
                 "ours": Cell(line.ours, seeds=line.seeds, by_seed=by_seed(line.ours_by_seed)),
                 "reported": Cell(line.reported, seeds=line.reported_seeds),
@@ -53,5 +56,5 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
         before, after, utility, kept = (number.mean for number in numbers)
         gain = None if kept is None or utility is None else kept - utility
         few = min((number.seeds for number in numbers if number.mean is not None), default=0)
-        made[side] = Change(before, after, gain, few)
+        made[side] = Change(before, after, gain, few, side == "ours" and fitted)
     return made

@@ -124,9 +124,10 @@ def lines_of(
             ours, theirs = (
                 written(both[side], paper, paper.headline) for side in ("ours", "reported")
             )
-            ours += (
-                f" ({both['ours'].seeds} of {both['reported'].seeds} seeds)" if ours != "–" else ""
-            )
+            here = both["ours"]
+            fitted = "; fitted to these numbers: no evidence" if here.fitted else ""
+            if ours != "–":
+                ours += f" ({here.seeds} of {both['reported'].seeds} seeds{fitted})"
         decided = claims_text(count_claims(claim for claim in claims if claim.artifact in own))
         lines.append(
             PaperLine(name, paper.called, paper.topic, count(mine), said, theirs, ours, decided)

@@ -86,6 +86,7 @@ _STATUSES = (
     "supported",
     "refuted",
     "inconclusive",
+    "fitted",
     "missing numbers",
     "not evaluated at this scale",
 )

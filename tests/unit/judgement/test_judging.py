@@ -103,6 +103,24 @@ def test_our_side_of_a_claim(tmp_path, expr, setting, wanted) -> None:
     assert {name: getattr(line, name) for name in wanted} == wanted
 
 
+@pytest.mark.parametrize(
+    ("chosen", "expr", "status"),
+    [
+        ("qffl/q=1.0", "loss(fedavg) < loss(qffl, q=1.0)", "fitted"),
+        ("qffl", "loss(fedavg) < loss(qffl, q=1.0)", "fitted"),
+        ("qffl", "loss(fedavg) < 3", "supported"),
+        ("qffl", "loss(fedavg) <= min_over(loss, !afl)", "supported"),  # one of many rows
+        ("fedavg", "loss(fedavg) < loss(qffl, q=1.0)", "supported"),  # the baseline
+    ],
+)
+def test_a_claim_on_a_row_that_something_was_chosen_by_proves_nothing(tmp_path, chosen, expr, status) -> None:
+    workload = build(tmp_path, claim(expr))
+    workload.settings["full"] = workload.settings["full"].model_copy(update={"fitted": {chosen: "its step"}})
+    (line,) = lines_of(workload, tmp_path)
+    assert (line.status, line.status_at_this_scale) == (status, "supported")
+    assert ("chose its step" in line.reason) == (status == "fitted")
+
+
 def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:
     key = ("s", Variant("fedavg", {}), "loss")
     tables = {

@@ -141,3 +141,11 @@ def test_ours_are_held_against_each_other_over_the_seeds_that_both_have():
 def test_a_number_that_is_not_there_is_none():
     both = changes(HEADLINE, [HEADLINES[0], HEADLINES[4], headline("fedfv", "alpha=0.5", "std", "", "3", "0")])
     assert both["ours"] == Change(11, None, None, 2) and both["reported"] == Change(12, 3, None, 5)
+
+
+def test_a_headline_says_if_something_was_chosen_by_the_methods_own_numbers():
+    chosen = {"method": "fedfv", "baseline": "fedavg"}
+    for role, algorithm in chosen.items():
+        lines = [replace(line, verdict="fitted") if line.algorithm == algorithm else line for line in HEADLINES]
+        both = changes(HEADLINE, lines)
+        assert (both["ours"].fitted, both["reported"].fitted) == (role == "method", False)

@@ -13,12 +13,22 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Cells, digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
-from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
+from fairfl.judgement.claims.grammar import (
+    ClaimError,
+    Group,
+    Monotone,
+    Speaking,
+    Statement,
+    nodes,
+    parse,
+)
 from fairfl.judgement.claims.noise import NONE, Status, share_of_resamples, with_noise
-from fairfl.judgement.comparison import reason_not_comparable
+from fairfl.judgement.comparison import chosen_by, reason_not_comparable
 from fairfl.judgement.results import Results, results_of
 from fairfl.judgement.rows import ClaimLine
 from fairfl.runtime.validation import nearest
+
+BASELINE = "fedavg"
 
 
 def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
@@ -40,6 +50,25 @@ def settings_of(statement: Statement, setting: str | None) -> list[str]:
         if isinstance(node, Speaking)
     }
     return sorted(name for name in named if name)
+
+
+def fitted(workload: Workload, statement: Statement, setting: str | None) -> str:
+    """What was chosen by the numbers of a row that a claim names; '' if nothing was.
+
+    Groups of rows are not meant, nor FedAvg: the others are compared with it.
+    """
+    for node, _ in nodes(statement):
+        place = getattr(node, "setting", None) or setting
+        if (
+            isinstance(node, Speaking)
+            and not isinstance(node, Group)
+            and place in workload.settings
+        ):
+            variant = node.fixed if isinstance(node, Monotone) else node.variant
+            what = chosen_by(workload, place, variant)
+            if what and variant.algorithm != BASELINE:
+                return what
+    return ""
 
 
 def basis(workload: Workload, settings: list[str]) -> str:
@@ -124,6 +153,9 @@ def _line(
         level = workload.config.verdict.significance_level
         share, unknown = share_of_resamples(judge, numbers.ours, numbers.noise, *known, level)
         status = with_noise(here.status, share, level, unknown)
+    chose = fitted(workload, statement, setting) if status != "missing numbers" else ""
+    proves = "fitted" if chose else status
+    said = f"a row that it names chose {chose}" if chose else ""
     return ClaimLine(
         paper=paper,
         artifact=name,
@@ -131,12 +163,12 @@ def _line(
         setting=setting or "",
         text=claim.text,
         expr=claim.expr,
-        status=status if checked else "not evaluated at this scale",
+        status=proves if checked else "not evaluated at this scale",
         status_at_this_scale=status,
         share_of_resamples=number_text(share),
         lhs=number_text(here.left),
         rhs=number_text(here.right),
-        reason="; ".join(filter(None, (partly, here.reason))),
+        reason="; ".join(filter(None, (said, partly, here.reason))),
         status_in_paper="not testable from printed numbers"
         if theirs.status == "missing numbers"
         else theirs.status,

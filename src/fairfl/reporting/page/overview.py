@@ -20,6 +20,7 @@ STATUS: dict[str, tuple[str, str]] = {
     "supported": ("good", "✓"),
     "inconclusive": ("near", "≈"),
     "refuted": ("bad", "✗"),
+    "fitted": ("apart", "="),
     "not evaluated at this scale": ("apart", "≠"),
     "missing numbers": ("none", "?"),
     "not testable from printed numbers": ("none", "–"),
