@@ -16,24 +16,22 @@ def affordable(workload: Workload, root: Path) -> Workload:
     Asks a process of its own, because a Snakefile cannot be parsed while another one is; it says on stderr what it
     has chosen. Raises FairflError with what it reports.
     """
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "fairfl.planning.budget",
-        "--config",
-        workload.config.model_dump_json(),
-    ]
-    path = os.pathsep.join(
-        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
-    )
+    config = workload.config.model_dump_json()
+    done = asked("fairfl.planning.budget", "--config", config, "--root", str(root))
+    print(done.stderr.strip().splitlines()[-1], file=sys.stderr)
+    return workload.restricted_to(frozenset(json.loads(done.stdout.strip().splitlines()[-1])))
+
+
+def asked(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """What a module of the package said in a process of its own. Raises FairflError with what it reports."""
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [*command, "--root", str(root)],
+        [sys.executable, "-P", "-m", module, *words],
         text=True,
         capture_output=True,
         env=os.environ | {"PYTHONPATH": path},
     )
     if done.returncode:
         raise FairflError((done.stderr.strip() or done.stdout.strip()).rpartition("error: ")[2])
-    print(done.stderr.strip().splitlines()[-1], file=sys.stderr)
-    return workload.restricted_to(frozenset(json.loads(done.stdout.strip().splitlines()[-1])))
+    return done

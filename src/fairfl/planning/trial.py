@@ -4,8 +4,6 @@ So a model of the user's own that cannot be built, trained or evaluated is named
 """
 
 import json
-import os
-import subprocess
 import sys
 import traceback
 from contextlib import suppress
@@ -18,6 +16,7 @@ from fairfl.data import prepared
 from fairfl.experiments.workload import Workload
 from fairfl.jobs import train
 from fairfl.planning import own_data
+from fairfl.planning.restriction import asked
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
@@ -51,7 +50,7 @@ def check(workload: Workload) -> None:
             cases.setdefault(fingerprint([case, code]), case | {"where": where})
     passed = _passed()
     if new := {key: case for key, case in cases.items() if key not in passed}:
-        _play(list(new.values()))
+        asked("fairfl.planning.trial", canonical(list(new.values())))
         with suppress(OSError):
             atomic.write_text(MEMORY, json.dumps([*passed, *new]))
 
@@ -78,18 +77,6 @@ def _passed() -> list[str]:
         return list(json.loads(MEMORY.read_bytes()))
     except (OSError, ValueError, TypeError):
         return []
-
-
-def _play(cases: list[dict[str, Any]]) -> None:
-    """Raises FairflError with the first fault."""
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-P", "-m", "fairfl.planning.trial", canonical(cases)]
-    done = subprocess.run(
-        command, text=True, capture_output=True, env=os.environ | {"PYTHONPATH": path}
-    )
-    if done.returncode:
-        raise FairflError((done.stderr.strip() or done.stdout.strip()).rpartition("error: ")[2])
 
 
 def fault(case: dict[str, Any]) -> str:

@@ -25,24 +25,8 @@ Task = Literal["classes", "number"] | None
 Missing = Literal["drop", "mean"] | None
 Words = Sequence[str | float]
 # In lower case: those of pandas, and the mark that UCI's files have.
-MISSING = frozenset(
-    (
-        "",
-        "#n/a",
-        "#n/a n/a",
-        "#na",
-        "-1.#ind",
-        "-1.#qnan",
-        "-nan",
-        "1.#ind",
-        "1.#qnan",
-        "<na>",
-        "n/a",
-        "na",
-        "nan",
-    )
-    + ("none", "null", "?")
-)
+_EMPTY = "|#n/a|#n/a n/a|#na|-1.#ind|-1.#qnan|-nan|1.#ind|1.#qnan|<na>|n/a|na|nan|none|null|?"
+MISSING = frozenset(_EMPTY.split("|"))
 # float() would take 2024_3 and digits of other scripts as well, which no CSV means.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # Of names: 48e12 may be a pseudonym of hexadecimal digits. Programs write a sign before an exponent.
