@@ -43,6 +43,10 @@ def test_a_row_stands_where_its_own_setting_has_it():
     numbers = [("one", LATER, "acc"), ("one", AFL, "acc"), ("two", AFL, "acc"), ("two", TERM, "acc")]
     (pivot,) = pivots(numbers, rows)
     assert list(pivot.cells.index) == [("one", "TERM"), ("one", "AFL"), ("two", "AFL"), ("two", "TERM")]
+    (turned,) = pivots(
+        [("one", AFL, "acc"), ("one", LATER, "acc"), ("two", TERM, "acc")], rows, down=["row", "setting"]
+    )
+    assert list(turned.cells.index) == [("TERM", "one"), ("TERM", "two"), ("AFL", "one")]  # by the first of its rows
     heads = pivot.heads(pivot.cells.index, lambda axis, key, rows: rows)
     assert [rows for _, rows in heads] == [[LATER], [AFL], [AFL], [TERM]] and heads[0][0] == []
 
