@@ -65,7 +65,7 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         there = (artifact for artifact in paper.artifacts.values() if name in artifact.settings)
         rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
         for fitted in setting.fitted or ():
-            yield f"settings.{name}.fitted", fitted, rows
+            yield f"settings.{name}.fitted", fitted, rows | paper.algorithms.keys()
 
 
 def _check_described(paper: "Paper", where: str, named: Iterable[str]) -> None:

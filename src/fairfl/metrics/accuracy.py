@@ -36,6 +36,11 @@ def accuracy_lowest(accuracy: ArrayLike, percent: float) -> float:
     return -accuracy_highest(-np.asarray(accuracy, dtype=float), percent)
 
 
+def accuracy_percentile(accuracy: ArrayLike, percent: float) -> float:
+    """`percent` % of the clients have less, between two clients linearly."""
+    return float(np.percentile(np.asarray(accuracy, dtype=float), percent))
+
+
 def accuracy_var(accuracy: ArrayLike) -> float:
     """Population variance (divisor K), fraction^2 (FedEBA+ table 1)."""
     return accuracy_std(accuracy) ** 2

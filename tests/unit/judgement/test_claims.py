@@ -310,6 +310,14 @@ def test_a_number_that_does_not_follow_from_those_of_other_tables() -> None:
     }
 
 
+def test_a_bound_of_several_numbers_is_said() -> None:
+    tails = {"id": "tails", "expr": "gain(row) >= acc(row) + 3.6 * sqrt(var(row))", "text": "as far apart"}
+    assert texts(paper(tails), table1=values(gain=68.0, acc=50.0, var=25.0)) == {}
+    assert texts(paper(tails), table1=values(gain=67.9, acc=50.0, var=25.0)) == {
+        ("p_table1", "gain"): ["at least 68.0 expected: as far apart"]
+    }
+
+
 def test_a_relation_may_name_another_row_and_a_setting() -> None:
     gain = {"id": "gain", "expr": "gain(row) == 100 * (1 - cv(row) / cv(fedavg))", "within": 0.02}
     cells = dict(values(cv=0.2).cells)

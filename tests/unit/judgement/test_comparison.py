@@ -148,6 +148,7 @@ FACTS = {"length": {"key": "rounds", "values": [50, 100], "why": "not stated"}}
         ({"unstated": {"fitted": "100 rounds"}}, ("fitted", "agrees"), None),
         ({"unstated": {}}, ("agrees", "agrees"), None),  # searched, and nothing taken
         ({"fitted": {"qffl/q=1.0": "its step"}}, ("agrees", "fitted"), ("", "fitted: this row chose its step")),
+        ({"fitted": {"qffl": "its step"}}, ("agrees", "fitted"), ("", "fitted: this row chose its step")),
     ],
 )
 def test_numbers_that_something_was_chosen_by_are_not_judged_and_the_others_are(

@@ -27,6 +27,7 @@ from fairfl.runtime.validation import nearest
 ROW = "row"
 # (artifact name, key of a number) -> what speaks against the number
 Contradictions = dict[tuple[str, Key], list[str]]
+_EXPECTED = {"==": "", ">=": "at least ", "<=": "at most "}
 
 
 def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Cells]) -> Contradictions:
@@ -143,11 +144,10 @@ class _Book:
         ):
             return ""
         text = relation.text or relation.expr
-        return (
-            f"{printed(judgement.right, unit, digits)} expected: {text}"
-            if statement.relation == "=="
-            else text
-        )
+        least = _EXPECTED.get(statement.relation)
+        if least is None or (least and isinstance(statement.right, CellOf)):
+            return text  # it is said of both sides
+        return f"{least}{printed(judgement.right, unit, digits)} expected: {text}"
 
     def _parsed(self, relation: Consistency) -> Comparison:
         where = f"papers/{self.name}.yaml: consistency"
