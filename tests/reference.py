@@ -35,19 +35,20 @@ _STD = "sqrt(mean((v - mean(v))**2))"
 _LOW, _HIGH = "mean(sort(v)[:max(1, floor({} * K))])", "mean(sort(v)[-max(1, floor({} * K)):])"
 _MEANS = ("accuracy_mean", "accuracy_global", "accuracy_balanced", "accuracy_balanced_recall", "loss_mean")
 FORMULAS = {
-    **dict.fromkeys(("gap_max", "gap_max_validation", "agnostic_loss"), "max(v)"),
-    **dict.fromkeys(("gap_min", "gap_min_validation", "accuracy_worst", "local_loss_min"), "min(v)"),
-    **dict.fromkeys(("gap_var", "gap_var_validation"), "sum((v - mean(v))**2) / (K - 1)"),
+    **dict.fromkeys(("gap_max", "gap_max_validation", "gap_max_mixed", "agnostic_loss"), "max(v)"),
+    **dict.fromkeys(("gap_min", "gap_min_validation", "gap_min_mixed", "accuracy_worst", "local_loss_min"), "min(v)"),
+    **dict.fromkeys(("gap_var", "gap_var_validation", "gap_var_mixed"), "sum((v - mean(v))**2) / (K - 1)"),
+    **dict.fromkeys(("gap_var_population", "accuracy_var"), "mean((v - mean(v))**2)"),
     **dict.fromkeys(_MEANS, "mean(v)"),
     **dict.fromkeys(("accuracy_std", "accuracy_parity", "loss_std", "loss_parity"), _STD),
     **dict.fromkeys(("faa", "faa_last", "loss_gap"), "max(v) - min(v)"),
     "local_loss_max": "max(v)",
-    "accuracy_var": "mean((v - mean(v))**2)",
     "cv": f"{_STD} / mean(v)",
     "angle_deg": "degrees(arccos(sum(v) / sqrt(K * sum(v**2))))",
     "kl_uniform": "sum(v / sum(v) * log(K * v / sum(v)))",
     **{f"accuracy_worst{p}": _LOW.format(p / 100) for p in (5, 10, 20)},
     **{f"accuracy_best{p}": _HIGH.format(p / 100) for p in (5, 10, 20)},
+    **{f"accuracy_percentile{p}": f"percentile(v, {p})" for p in (5, 95)},
     "improved_suffering_pct": "100 * mean((a > b)[b < mean(b)])",
     "improved_suffering_gain": "mean((a - b)[b < mean(b)])",
     "degraded_well_pct": "100 * mean((a < b)[b > mean(b)])",
@@ -62,11 +63,13 @@ OF = {
     "loss": "losses F_k",
     "gap": "gaps r_k = F_k − L*_k",
     "gap_validation": "gaps on validation data",
+    "gap_mixed": "losses F_k minus L*_k on validation data",
     "excess": "excess risks",
     "excess_last": "excess risks over the surrogate's last epoch",
 }
 # What neither a function's docstring nor a paper's YAML says.
 SAID = {
+    "gap_var_population": "variance of the gaps with divisor K",
     "assignment_rand": "adjusted Rand index of the clusters that were found and the true ones",
     "fair_angle_share": "share of the rounds with gradient alignment",
     "epsilon": "of (epsilon, delta) differential privacy",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import agreement, check, data, driver, environments, models, report, starts, tune
+from benchmarks import agreement, check, data, driver, environments, local_training, models, report, starts, tune
 from benchmarks.bench import Bench
 from benchmarks.peers import dataloader, indexed, products, reading
 from benchmarks.peers import fairfl as own
@@ -22,6 +22,10 @@ from benchmarks.workloads import (
 )
 
 from fairfl.runtime.errors import FairflError
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.local_optimum import pretrain
+from fairfl.simulation.training_spec import LocalOptimumSpec
+from tests.unit.simulation.federations import TRAINING, image_clients
 
 TINY = MLP_B64.at(name="tiny", model={"name": "mlp", "hidden": [8]}, batch=5, clients=6, samples=12, per_round=3)
 
@@ -192,3 +196,28 @@ def test_the_committed_results_of_each_kind_of_cpu_are_found():
     assert {kind: check.committed_for(kind, folder).stem for kind in names} == names
     with pytest.raises(FairflError, match=r"no committed results of a 'other'.*intel-xeon \(GenuineIntel AVX512\)"):
         check.committed_for("other", folder)
+
+
+# -- when clients stop training alone --------------------------------------------------------------
+@pytest.mark.parametrize("tolerance", [0.005, 0.02])
+def test_a_client_that_trains_alone_stops_where_its_job_stops(tolerance):
+    clients = image_clients([9], shape=(1, 2, 3), dtype=torch.float32)
+    clients.parts["train"].inputs[..., 1, 2] = 0  # a pixel that no image has
+    rule = {"max_steps": 1000, "flat_window": 1, "flat_tolerance": tolerance}
+    keys = ("model", "loss", "optimizer", "weight_decay", "batch_size", "precision", "seed")
+    spec = LocalOptimumSpec(**{key: TRAINING[key] for key in keys}, learning_rate=0.3, client=0, local_optimum=rule)
+    _, start = make_backend(spec, clients, "auto", torch.device("cpu"))
+    images, labels = clients.parts["train"].of(0)
+    found = {t: rest for t, *rest in local_training.alone(images.flatten(1), labels, start, 0.3, (0.02, 0.005))}
+    x, epochs = found[tolerance]
+    job = pretrain(spec, clients, torch.device("cpu"))
+    assert job["stopped"] == "flat" and job["epochs"] == epochs > 3
+    images, labels = clients.parts["test"].of(0)
+    assert local_training.loss_of(x, images.flatten(1), labels) == pytest.approx(job["loss_test"], rel=1e-5)
+
+
+def test_fedavgs_rows_are_scored_in_what_is_printed_beside_them():
+    numbers = local_training.printed()
+    assert len(numbers) == 16 and numbers["table7", "gap_var"] == (0.017, 0.01)
+    one_off = {key: value + spread for key, (value, spread) in numbers.items()}
+    assert local_training.misfit(one_off, local_training.GAPS) == pytest.approx(1)

@@ -15,8 +15,8 @@ steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k,
 In the paper all clients take part in each round. Where only some do, w is still that of all K, from the newest gap of
 each; a client that has not taken part yet has the mean gap of the others.
 
-Tables run: EAGLE with norm = l2_k. Its weights have length sqrt(K): steps are sqrt(K) times longer than with `l2` (3.16
-with ten clients) and lambda = 0 is FedAvg; papers/eagle.yaml has the reason, artifact `lambda_scale` both.
+Tables run the defaults, at sqrt(K) times FedAvg's rate: with lambda = 0 that is FedAvg. `l2_k` gives the same steps at
+FedAvg's rate; papers/eagle.yaml has the reason.
 """
 
 from typing import Literal

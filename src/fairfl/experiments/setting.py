@@ -176,7 +176,7 @@ class Setting(Strict):
     )
     fitted: dict[str, str] | None = Field(
         None,
-        description="row, such as propfair/M=2.0, or all of an algorithm -> what was chosen by its numbers: they are not checked",
+        description="row, such as propfair/M=2.0, or algorithm -> what was chosen by its numbers: they are not checked",
     )
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Keep = Field(

@@ -81,8 +81,13 @@ References = dict[str, dict[str, np.ndarray]]
 
 
 def references(results: Path, spec: Spec, seed: int) -> References:
-    """The local optima ("gap") and surrogates ("excess", "excess_last") that the setting has."""
-    against = {"gap": local_optima(results, spec, seed)} if seed in spec.optima_seeds else {}
+    """The local optima ("gap"; "gap_mixed": on validation data, beside losses on others) and surrogates ("excess",
+    "excess_last") that the setting has."""
+    against: References = {}
+    if seed in spec.optima_seeds:
+        against["gap"] = optima = local_optima(results, spec, seed)
+        if spec.gap_part != "validation":
+            against["gap_mixed"] = {spec.gap_part: optima["validation"]}
     return against | (surrogates(results, spec, seed) if spec.surrogates else {})
 
 

@@ -16,6 +16,7 @@ from fairfl.metrics import baseline, fairness
 from fairfl.metrics.accuracy import (
     accuracy_highest,
     accuracy_lowest,
+    accuracy_percentile,
     accuracy_std,
     accuracy_var,
     accuracy_worst,
@@ -28,7 +29,9 @@ from fairfl.metrics.origin import origin
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
-Vector = Literal["loss", "accuracy", "recall", "gap", "gap_validation", "excess", "excess_last"]
+Vector = Literal[
+    "loss", "accuracy", "recall", "gap", "gap_validation", "gap_mixed", "excess", "excess_last"
+]
 
 
 def _nobody() -> pd.Series:
@@ -51,6 +54,9 @@ class Vectors:
     gap_validation: pd.Series = field(
         default_factory=_nobody
     )  # likewise on validation data, where gap is on others
+    gap_mixed: pd.Series = field(
+        default_factory=_nobody
+    )  # loss on gap's data, above the local optimum's on validation data
     excess: pd.Series = field(default_factory=_nobody)  # above the surrogate at its best epoch
     excess_last: pd.Series = field(default_factory=_nobody)  # above the surrogate at its last epoch
 
@@ -63,6 +69,10 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     "gap_max_validation": ("nats", "gap_validation", fairness.gap_max),
     "gap_min_validation": ("nats", "gap_validation", fairness.gap_min),
     "gap_var_validation": ("nats^2", "gap_validation", fairness.gap_var),
+    "gap_max_mixed": ("nats", "gap_mixed", fairness.gap_max),
+    "gap_min_mixed": ("nats", "gap_mixed", fairness.gap_min),
+    "gap_var_mixed": ("nats^2", "gap_mixed", fairness.gap_var),
+    "gap_var_population": ("nats^2", "gap", partial(fairness.gap_var, ddof=0)),
     "accuracy_balanced": ("fraction", "accuracy", fairness.accuracy_mean),
     "accuracy_balanced_recall": ("fraction", "recall", fairness.accuracy_mean),
     "loss_mean": ("nats", "loss", fairness.loss_mean),
@@ -88,6 +98,10 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     **{
         f"accuracy_best{p}": ("fraction", "accuracy", partial(accuracy_highest, percent=p))
         for p in (5, 10, 20)
+    },
+    **{
+        f"accuracy_percentile{p}": ("fraction", "accuracy", partial(accuracy_percentile, percent=p))
+        for p in (5, 95)
     },
 }
 PER_CLIENT: dict[str, tuple[str, Vector]] = {

@@ -99,6 +99,11 @@ def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(result
     loss = LOSS[reported][1]
     assert found["gap_max"] == max(gaps) and found["gap_min"] == min(gaps)
     assert found["gap_var"] == pytest.approx(np.var(gaps, ddof=1))
+    assert found["gap_var_population"] == pytest.approx(np.var(gaps))
+    mixed = [LOSS[gap][1][k] - BEST["validation"][k] for k in range(2)]
+    wanted = {"gap_max_mixed": max(mixed), "gap_min_mixed": min(mixed), "gap_var_mixed": np.var(mixed, ddof=1)}
+    here = {} if gap == "validation" else wanted  # there it is the gap itself
+    assert {name: found[name] for name in found if name.endswith("_mixed")} == pytest.approx(here)
     assert found["accuracy_balanced"] == (0.75 + number / 8) / 2
     assert found["accuracy_balanced_recall"] == (0.5 + number / 8) / 2
     assert found["loss_mean"] == sum(loss) / 2

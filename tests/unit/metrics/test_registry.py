@@ -31,6 +31,8 @@ def test_registry_rows():
     assert rows["loss_client_2"] == ("nats", 1.2)
     assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
     assert rows["n_skipped"] == ("count", 0)
+    assert rows["accuracy_percentile5"][1] == pytest.approx(0.525)
+    assert rows["accuracy_percentile95"][1] == pytest.approx(0.975)
 
 
 def test_a_client_without_samples_is_left_out_and_counted():
