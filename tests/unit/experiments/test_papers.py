@@ -24,7 +24,7 @@ def load(root, scale="full", paper="fedeba", **config):
 @pytest.mark.parametrize("scale", SCALES)
 def test_nothing_is_left_out_at_any_scale(root, scale):
     workload, full = load(root, scale), load(root)
-    assert (len(workload.settings), len(workload.artifacts)) == (21, 48)
+    assert (len(workload.settings), len(workload.artifacts)) == (21, 49)
     assert set(workload.artifacts) == set(full.artifacts)
     assert workload.variants == full.variants
 
@@ -41,6 +41,14 @@ def test_variants_that_are_the_same_run_are_spelled_alike(root, scale):
     assert max(resolved.values()) == 1
     first = [run for run in workload.runs if run.seed == workload.settings[run.setting].seeds[0]]
     assert len(first) == sum(map(len, workload.variants.values()))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_eagle_without_lambda_is_fedavg(root, scale):
+    """Its weights have length 1, so that its rate is sqrt(K) times FedAvg's."""
+    for name, setting in load(root, scale, "eagle").settings.items():
+        rate = setting.learning_rates["eagle"] / setting.learning_rate
+        assert rate == pytest.approx(setting.clients**0.5, rel=1e-3), name
 
 
 def test_fedeba_plus_without_alignment_is_fedeba(root):

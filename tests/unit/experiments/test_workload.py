@@ -36,7 +36,7 @@ def test_every_paper_has_all_its_artifacts(root):
     keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
     # Our own: what a paper leaves open, with a row or a file for each reading.
     ours = {"fedeba_readings", "fedeba_ditto", "fedeba_late", "fedeba_protocol", "fedeba_rounds"}
-    ours |= {"eagle_lambda_scale", "focus_readings"}
+    ours |= {"fedeba_tails", "eagle_lambda_scale", "eagle_converged", "eagle_readings", "focus_readings"}
     ours |= {f"eagle_{name}_validation" for name in ("table2", "figure2", "figure4")}
     artifacts = workload(root).artifacts
     assert set(artifacts) == keys | ours
@@ -118,13 +118,13 @@ def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(ro
 def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
     load = workload(root, scale="full")
     grid = load.calibration_grid("eagle_emnist_linear_a2000")
-    assert len(grid) == 5 * 4  # with the named choices, samples 50000 at rate 0.3, which are a point of the grid
+    assert len(grid) == 5 * 4  # with the named choices, samples 50000 at rate 0.07, which are a point of the grid
     first, *_, last = grid
     assert first == "eagle_emnist_linear_a2000~calibration~default" and grid[first].departures == []
-    assert last == "eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=None"
-    assert (load.settings[last].samples, load.settings[last].learning_rate) == (None, 1.0)
+    assert last == "eagle_emnist_linear_a2000~calibration~learning_rate=0.3~samples=None"
+    assert (load.settings[last].samples, load.settings[last].learning_rate) == (None, 0.3)
     assert grid[last].departures == ["samples", "learning_rate"]
-    assert grid["eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=50000"].departures == ["learning_rate"]
+    assert grid["eagle_emnist_linear_a2000~calibration~learning_rate=0.3~samples=50000"].departures == ["learning_rate"]
     assert {run.algorithm for name in grid for run in load.runs_of(name)} == {"fedavg"}
     assert "~calibration~" not in "".join(graph_of(load).everything())
 
