@@ -227,7 +227,7 @@ def _open(paper: Paper) -> list[str]:
                 chosen[key, " ".join(text.removeprefix(_NOT_STATED).split())] += 1
     facts = ", ".join(f"`{fact}`" for fact in sorted(searched))
     first = (
-        [f"Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}"]
+        [f"Searched on FedAvg's row ([Calibration](../running.md#tuning-and-calibration)): {facts}"]
         if facts
         else []
     )
