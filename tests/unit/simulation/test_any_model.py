@@ -9,8 +9,9 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, spectral_norm, weight_norm
 
 from fairfl import models
+from fairfl.algorithms.interface import Plan
 from fairfl.runtime.errors import OptionError
-from tests.unit.simulation.federations import close, image_clients, simulation
+from tests.unit.simulation.federations import close, image_clients, simulation, work_of
 
 COUNTS, SHAPE, ROUNDS, RATE = (4, 6, 9), (1, 4, 4), 3, 0.1
 
@@ -196,6 +197,8 @@ def test_what_a_checkpoint_cannot_have_is_refused_by_name(monkeypatch, layer):
 def test_frozen_parameters_stay_whatever_else_moves(monkeypatch, changes):
     run = playing(monkeypatch, BUILDERS["frozen, dense"], batch_size=3, **changes)
     start = run.x.clone()
+    delta = run.backend.train(work_of(run, [0, 1, 2], Plan()), run.local, 0).delta
+    assert (delta[:, : 16 * 5 + 5] == 0).all(), "nor do clients move them, to see other outputs"
     run.run()
     assert torch.equal(run.x[: 16 * 5 + 5], start[: 16 * 5 + 5])
     assert (run.x[16 * 5 + 5 :] != start[16 * 5 + 5 :]).all()
