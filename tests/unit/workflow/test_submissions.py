@@ -109,7 +109,12 @@ def test_each_job_ends_as_it_did(cluster):
     stands.submit(LATER)
     executor.end(executor.submitted[0], "FAILED", [0, 1, 0])
     assert executor.good == ["train0", "train2"] and [name for name, _ in executor.bad] == ["train1"]
-    assert not stands.under_way and len(executor.submitted) == 1
+    stands.take(jobs(1))
+    stands.submit(LATER)
+    msg = "SLURM-job '8' failed, SLURM status is: 'FAILED'. Reason: Unable to contact"  # it was submitted
+    executor.report_job_error(Info(executor.submitted[-1]), msg)
+    assert [name for name, _ in executor.bad] == ["train1", "train0"]
+    assert not stands.under_way and len(executor.submitted) == 2
 
 
 def test_no_more_are_under_way_than_the_user_says(cluster):
