@@ -809,8 +809,6 @@ def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path
         known = imports.closure(*entries(name))
         if name in SUMMARY:  # reads papers/*.yaml, so looks up which options data sets have; they are in its spec
             known = known | imports.closure(*options)
-        if name.startswith("train/"):  # the toy run's own model; it may refuse, but leaves no number
-            known = known | imports.closure("fairfl.models.mlp")
         assert set(entries(name)[1:]) <= executed <= known, (name, executed - known)
 
 
