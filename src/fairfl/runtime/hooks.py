@@ -4,7 +4,6 @@ A method that only looks like a hook would never be called, and the numbers woul
 """
 
 import difflib
-import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,24 +41,9 @@ class WithHooks:
 def no_hook(owner: str, name: str, interface: str, names: Iterable[str]) -> str:
     """Why a method is refused. `names`: those of the interface."""
     hooks = [hook for hook in names if not hook.startswith("_")]
-    meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68) or _alike(
-        name.lower(), hooks
-    )
+    meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68)
     hint = f"did you mean {meant[0]!r}?" if meant else f"hooks: {', '.join(hooks)}"
     return f"{owner}.{name} is no hook of {interface}, nobody would call it; {hint} (helpers begin with an underscore)"
-
-
-def _alike(name: str, hooks: Iterable[str]) -> list[str]:
-    """The hook with a word that begins as one of the name's does: evaluate, evaluation_models."""
-    words = [word for word in name.split("_") if len(word) > 3]
-
-    def common(hook: str) -> int:
-        return max(
-            (len(os.path.commonprefix([a, b])) for a in words for b in hook.split("_")), default=0
-        )
-
-    best = max(hooks, key=common)
-    return [best] if common(best) > 3 else []
 
 
 def place(code: CodeType, line: int | None = None) -> str:
