@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairfl.runtime.errors import PluginError
 from fairfl.simulation import checkpoint as module
 from fairfl.simulation.checkpoint import Checkpoint
 
@@ -48,6 +49,20 @@ def test_what_was_saved_is_restored_and_removed_at_the_end(path):
     checkpoint.remove()
     checkpoint.remove()
     assert names(path.parent) == []
+
+
+def test_other_bits_are_refused_by_name_until_the_file_is_removed(path):
+    first = Checkpoint(path, "id", 0)
+    first.save(2, STATE)
+    first.save(3, STATE)
+    other = STATE | {"x": STATE["x"].nextafter(torch.tensor(torch.inf)), "history": [{"loss": torch.zeros(2)}]}
+    for _ in range(2):
+        again = Checkpoint(path, "id", 0)
+        again.restore()
+        with pytest.raises(PluginError, match=rf"3 has other bits in history\.0\.loss, x: .* begin again: rm {path}"):
+            again.step(3, lambda: other, other.update)
+    path.unlink()
+    assert Checkpoint(path, "id", 0).restore() is None
 
 
 def starts_anew(path, capsys, reason):
