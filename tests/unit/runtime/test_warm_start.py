@@ -173,7 +173,9 @@ def test_a_killed_server_takes_its_job_along_and_the_job_is_not_run_again(server
 
 
 START = "import subprocess; p = subprocess.Popen(['sleep', '99'], stdout=-3, stderr=-3).pid\n"
-FORK = "import signal; p = os.fork()\nif not p: signal.signal(15, signal.SIG_IGN); os.close(1); os.close(2); rest(); rest()\n"
+FORK = (
+    "import signal; p = os.fork()\nif not p: signal.signal(15, signal.SIG_IGN); os.closerange(1, 3); rest(); rest()\n"
+)
 
 
 @pytest.mark.parametrize(
