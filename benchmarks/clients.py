@@ -96,7 +96,7 @@ def dealt(
     clients: int, labels: np.ndarray, path: Path
 ) -> tuple[dict[str, float], partition_file.Partition]:
     """Seconds to deal, describe, store and read a partition, and what was read."""
-    spec = deal.Spec(**PARTITION, clients=clients)
+    spec = deal.PartitionSpec(**PARTITION, clients=clients)
     tensors = {"labels": labels, "groups": np.arange(len(labels))}
     seconds, (columns, assignment) = timed(lambda: deal.partition(spec, tensors))
     found = {"deal_s": seconds}

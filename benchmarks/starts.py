@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from fairfl.runtime.warm_start import client  # noqa: E402
 from fairfl.runtime.warm_start.client import VARIABLE  # noqa: E402
-from fairfl.runtime.warm_start.launch import Server  # noqa: E402
+from fairfl.runtime.warm_start.launch import StartServer  # noqa: E402
 from fairfl.workflow import environment, snakemake  # noqa: E402
 
 REPETITIONS = 10
@@ -56,7 +56,7 @@ def prepared(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
     return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common], shared
 
 
-def server_cpu(server: Server) -> float:
+def server_cpu(server: StartServer) -> float:
     """User + system seconds of the servers, one for each rule, and of the jobs that they have waited for."""
     assert server.process is not None
     ticks = 0
@@ -100,7 +100,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command, shared = prepared(folder)
-        server = Server()
+        server = StartServer()
         server.start(shared=shared)
         address = os.environ[VARIABLE]
         measured(command, folder / "first", address, 1)

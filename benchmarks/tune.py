@@ -30,7 +30,7 @@ from fairfl.runtime import atomic
 from fairfl.runtime.machine import cpu_name
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.backends import dense_kernels, stacked, stacked_block
-from fairfl.simulation.backends.cpu_tuning import FILE, Tuning, kind, tuning
+from fairfl.simulation.backends.cpu_tuning import FILE, CpuTuning, kind, tuning
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.clients import Part
 from fairfl.simulation.losses import LOSSES, ClosedForm
@@ -73,7 +73,7 @@ def sizes(workload: Workload) -> str:
 
 
 @contextmanager
-def under(rules: Tuning) -> Iterator[None]:
+def under(rules: CpuTuning) -> Iterator[None]:
     """The engine with these rules."""
     with ExitStack() as patches:
         for module in (stacked, stacked_block, dense_kernels):
@@ -84,7 +84,7 @@ def under(rules: Tuning) -> Iterator[None]:
 class Rounds:
     """Rounds of one case under some rules."""
 
-    def __init__(self, case: Workload, part: Part, rules: Tuning) -> None:
+    def __init__(self, case: Workload, part: Part, rules: CpuTuning) -> None:
         self.rules = rules
         model, loss = models.build(case.model, case.shape, case.classes), LOSSES["cross_entropy"]
         assert isinstance(model, nn.Sequential) and isinstance(loss, ClosedForm)
@@ -126,7 +126,7 @@ class Search:
     cases: list[Workload] = field(default_factory=_cases)
     moves: list[list[dict[str, float]]] = field(default_factory=lambda: MOVES)
 
-    def found(self) -> Tuning:
+    def found(self) -> CpuTuning:
         """The rules to write. Prints what is measured."""
         if (core := pinned_core("cpu")) is not None:
             os.sched_setaffinity(0, {core})
@@ -141,7 +141,7 @@ class Search:
         return rules
 
     @torch.no_grad()
-    def _best(self, rules: Tuning, moves: list[dict[str, float]]) -> Tuning:
+    def _best(self, rules: CpuTuning, moves: list[dict[str, float]]) -> CpuTuning:
         """The rules after the best of these moves, or as they are if none is worth it."""
         candidates = [replace(rules, **move) for move in moves]
         ratios: list[list[float]] = [[] for _ in candidates]
@@ -161,7 +161,7 @@ class Search:
         say(f"now {shown(asdict(candidates[best]))}")
         return candidates[best]
 
-    def _ratios(self, case: Workload, rules: Tuning, candidates: list[Tuning]) -> list[float]:
+    def _ratios(self, case: Workload, rules: CpuTuning, candidates: list[CpuTuning]) -> list[float]:
         """Time under each candidate / time under the rules in force, turn by turn; 1 where nothing changes."""
         part = samples(case)
         force = Rounds(case, part, rules)
@@ -194,7 +194,7 @@ def samples(case: Workload) -> Part:
     return Part(inputs, labels, torch.full((case.clients,), case.samples))
 
 
-def write(rules: Tuning, path: Path) -> None:
+def write(rules: CpuTuning, path: Path) -> None:
     """Rules of this kind of CPU into the file, if they are not there already; other kinds' stay as they are."""
     there = json.loads(path.read_text())
     kept = {

@@ -55,7 +55,7 @@ def content(folder, name, content):
     path = folder / name
     path.write_bytes(content)
     if name == "client0.json":
-        result_files.read(path, result_files.LocalOptimum)
+        result_files.read(path, result_files.LocalOptimumResult)
     elif name == "tidy.csv":
         list(tables.rows(path, {"setting": str, "seed": int, "value": float}))
     else:

@@ -32,7 +32,7 @@ class Metric(Strict):
         return unit if unit in self.other_units else self.unit
 
 
-class Algorithm(Strict):
+class DescribedAlgorithm(Strict):
     """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
 
     title: str

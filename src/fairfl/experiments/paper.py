@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from fairfl.experiments.base import Names, Strict
 from fairfl.experiments.consistency import Consistency
 from fairfl.experiments.declaration import declaration
-from fairfl.experiments.described import Algorithm, Metric
+from fairfl.experiments.described import DescribedAlgorithm, Metric
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper_checks import check_names, check_sources
 from fairfl.experiments.searches import known_hyperparameters
@@ -298,7 +298,7 @@ class Paper(Strict):
     citation: str = ""
     arxiv: str = ""
     metrics: dict[Name, Metric]
-    algorithms: dict[Name, Algorithm]
+    algorithms: dict[Name, DescribedAlgorithm]
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict,
         description="modifier -> parameters in this paper, under those of a row",

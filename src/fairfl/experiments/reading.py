@@ -55,7 +55,7 @@ def _extended(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-class Factors:
+class SettingFactors:
     """The factors of a grid of settings, `factors: {heterogeneity: {mild: {partition: ...}, ...}, ...}`.
 
     A setting with `levels: [mnist, mild, all]`, one of each factor, has what these levels set, later factors over
@@ -111,7 +111,7 @@ class Factors:
 def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
     """Resolve `extends: name` of settings against `templates` and earlier settings, and their `levels`."""
     templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
-    known, factors = [*templates, *settings], Factors(_mapping(raw, "factors", file), file)
+    known, factors = [*templates, *settings], SettingFactors(_mapping(raw, "factors", file), file)
 
     def resolve(name: str, trail: tuple[str, ...]) -> dict:
         where = f"{file}: settings.{format_place((*trail, name)[:1])}"

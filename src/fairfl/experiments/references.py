@@ -10,7 +10,7 @@ from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 if TYPE_CHECKING:
-    from fairfl.experiments.selection import Selection
+    from fairfl.experiments.selection import ExperimentSelection
     from fairfl.experiments.workload import Workload
 
 
@@ -60,7 +60,7 @@ def _check_selected(workload: "Workload") -> None:
             )
 
 
-def left_out(selection: "Selection", name: str) -> str:
+def left_out(selection: "ExperimentSelection", name: str) -> str:
     """Which key leaves out a paper or an artifact that there is; "" for names of nothing."""
     paper, _, key = name.partition("_")
     if paper in selection.faulty:

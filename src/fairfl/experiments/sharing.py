@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairfl.experiments.described import Algorithm, Metric
+from fairfl.experiments.described import DescribedAlgorithm, Metric
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.reading import load_paper
 from fairfl.runtime.plain_data import shown
@@ -60,7 +60,7 @@ class Sharing:
             (name for name in users if algorithm in self._papers[name].algorithms), users[0]
         )
 
-    def usage(self, setting: str, algorithm: str) -> Algorithm | None:
+    def usage(self, setting: str, algorithm: str) -> DescribedAlgorithm | None:
         """How its author uses an algorithm in a setting; None if no paper describes it."""
         return self._papers[self.author(setting, algorithm)].algorithms.get(algorithm)
 

@@ -16,7 +16,7 @@ from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, patched
 from fairfl.experiments.references import check_references, trials_owner
 from fairfl.experiments.searches import product
-from fairfl.experiments.selection import Selection
+from fairfl.experiments.selection import ExperimentSelection
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.sharing import Sharing, with_setting_owners
 from fairfl.experiments.strict import load, yaml_files
@@ -34,7 +34,7 @@ from fairfl.runtime.validation import SpecError, check, nearest
 
 
 @dataclass
-class Workload(Selection):
+class Workload(ExperimentSelection):
     """All that `snakemake` may be asked for, at one scale."""
 
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.

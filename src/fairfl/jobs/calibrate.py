@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairfl.judgement.cells import Cell
 
 
-class Point(JobSpec):
+class CalibrationPoint(JobSpec):
     """A point of the grid."""
 
     setting: str
@@ -31,7 +31,7 @@ class Point(JobSpec):
     departures: list[str] = Field(description="facts that differ from the named choice")
 
 
-class Spec(JobSpec):
+class CalibrateSpec(JobSpec):
     """The grid of a setting's unstated facts, and the numbers that it is searched by."""
 
     setting: str
@@ -47,7 +47,7 @@ class Spec(JobSpec):
         description="metric -> the miss that counts 1, in the unit that is printed"
     )
     metrics: dict[str, Metric]
-    points: list[Point]
+    points: list[CalibrationPoint]
     reported_seeds: Count
     level: float = Field(
         description="share of draws that may speak for the other of two points that are told apart"
@@ -70,7 +70,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
         workload.papers[workload.paper_of[setting]],
     )
     assert unstated is not None  # calibration_grid has looked
-    return Spec(
+    return CalibrateSpec(
         setting=setting,
         data=workload.settings[setting].data.label,
         changed=sorted(changed_keys(changed_by_scale(workload, setting))),
@@ -79,7 +79,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
         targets=unstated.targets,
         metrics={metric: paper.metrics[metric] for metric in unstated.targets},
         points=[
-            Point(
+            CalibrationPoint(
                 setting=name,
                 options=point.options,
                 changes=point.changes,
@@ -93,7 +93,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
     ).model_dump(mode="json")
 
 
-def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
+def numbers(spec: CalibrateSpec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
     """FedAvg's numbers at each point, by metric, and its reported ones.
 
     Raises FairflError if the paper does not report a target, or a point has no run that measured one.
@@ -125,7 +125,7 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
     return ours, reported
 
 
-def choose(spec: Spec) -> dict[str, Any]:
+def choose(spec: CalibrateSpec) -> dict[str, Any]:
     """The choice and the fit of every point, the best first."""
     from fairfl.judgement import calibration
 
@@ -167,7 +167,7 @@ def choose(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _targets(spec: Spec, reported: dict[str, float]) -> "dict[str, Target]":
+def _targets(spec: CalibrateSpec, reported: dict[str, float]) -> "dict[str, Target]":
     """The reported number of each metric, with the miss that counts 1 and half the unit of its last digit."""
     from fairfl.judgement.calibration import Target
     from fairfl.judgement.cells import digits_of
@@ -185,7 +185,7 @@ def _targets(spec: Spec, reported: dict[str, float]) -> "dict[str, Target]":
 
 
 def _explanation(
-    spec: Spec, number: int, known: bool, diverged: bool, fitting: int, points: int
+    spec: CalibrateSpec, number: int, known: bool, diverged: bool, fitting: int, points: int
 ) -> str:
     """Why point `number` was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
     best = f"the best of {points} points"
@@ -213,7 +213,11 @@ def _explanation(
 
 def main(argv: list[str] | None = None) -> None:
     args, spec = job.parse(
-        argv, "calibrate", Spec, out="the choice (.json)", md="the fit of every point, as text"
+        argv,
+        "calibrate",
+        CalibrateSpec,
+        out="the choice (.json)",
+        md="the fit of every point, as text",
     )
     with job.run_context(args, args.out, args.md):
         from fairfl.judgement import calibration

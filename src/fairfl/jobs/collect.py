@@ -46,14 +46,14 @@ def described(run: "Run") -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.judgement.collection import Spec, tidy
+    from fairfl.judgement.collection import CollectSpec, tidy
 
     files = {
         "results": "results/<scale>",
         "final": "final metrics (.csv)",
         "rounds": "curves (.parquet)",
     }
-    args, spec = job.parse(argv, "collect", Spec, **files)
+    args, spec = job.parse(argv, "collect", CollectSpec, **files)
     with job.run_context(args, args.final, args.rounds):
         final, curves = tidy(spec, args.results)
         # 9 significant digits: enough for every table, and stable against the last bits of a sum.

@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.partition.deal import (
         COLUMNS,
         TYPES,
-        Spec,
+        PartitionSpec,
         check,
         described,
         partition,
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     )
 
     files = {"out": "partition (.parquet)", "statistics": "sizes and label counts (.csv)"}
-    args, spec = job.parse(argv, "partition", Spec, "data", **files)
+    args, spec = job.parse(argv, "partition", PartitionSpec, "data", **files)
     with job.run_context(args, args.out, args.statistics):
         # Who owns what does not depend on the inputs, which may be gigabytes.
         tensors, metadata = prepared.load(

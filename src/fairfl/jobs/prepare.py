@@ -29,7 +29,7 @@ _DTYPES = {
 }
 
 
-class Spec(JobSpec):
+class PrepareSpec(JobSpec):
     """A data set as it is prepared."""
 
     name: Annotated[str, AfterValidator(known("data"))]
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     args = parser.parse_args(argv)
 
-    spec = job.spec_of(args, Spec)
+    spec = job.spec_of(args, PrepareSpec)
     module = load(spec.name)
     options = checked(spec.options, module.Config, "--spec", "options")
     with job.run_context(args, args.out):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 
-class Spec(JobSpec):
+class SummarySpec(JobSpec):
     """What they depend on beside the results that they read."""
 
     papers: dict[str, str] = Field(description="fingerprint of each paper")
@@ -40,7 +40,7 @@ def config(workload: "Workload") -> dict[str, Any]:
 
 def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Fingerprints of all papers and of the scale, the configuration, and the inputs that come by name."""
-    return Spec(
+    return SummarySpec(
         papers={key: paper.fingerprint for key, paper in workload.papers.items()},
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
@@ -50,7 +50,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, An
 
 def files(args: argparse.Namespace) -> dict[str, dict[str, str]]:
     """The files of our numbers that the job may read. Raises FairflError if it was given no --spec."""
-    return job.spec_of(args, Spec).files
+    return job.spec_of(args, SummarySpec).files
 
 
 def write(

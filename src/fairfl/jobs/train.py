@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
 
 
-class Spec(TrainingSpec):
+class TrainSpec(TrainingSpec):
     """A run, perhaps with what fairfl.jobs.tune chose."""
 
     tuned: Literal["rates", "all"] | None = Field(
@@ -38,7 +38,7 @@ def spec(workload: "Workload", setting: str, algorithm: str, variant: str) -> di
 
 
 def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
-    """Spec of any run, also of one that is timed only."""
+    """TrainSpec of any run, also of one that is timed only."""
     from fairfl.data import own_weights
 
     training = workload.settings[run.setting].training_of(run.algorithm)
@@ -64,7 +64,7 @@ def plugins(spec: dict[str, Any]) -> list[str]:
     return [f"models.{spec['model']['name']}", f"algorithms.{spec['algorithm']}", *modifiers]
 
 
-def tuned(spec: Spec, choice: TunedChoice) -> Spec:
+def tuned(spec: TrainSpec, choice: TunedChoice) -> TrainSpec:
     """The spec with what fairfl.jobs.tune chose in place of its own values; spec.tuned says how much of it.
 
     Raises FairflError if the choice was made for another run.
@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> None:
 
     started = time.monotonic()
     args = _parser().parse_args(argv)
-    spec, choice = _resolve(job.spec_of(args, Spec), args.tuned)
+    spec, choice = _resolve(job.spec_of(args, TrainSpec), args.tuned)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose_for(args, spec.precision)
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _resolve(requested: Spec, file: Path | None) -> tuple[Spec, TunedChoice | None]:
+def _resolve(requested: TrainSpec, file: Path | None) -> tuple[TrainSpec, TunedChoice | None]:
     """The spec of the run, and what fairfl.jobs.tune chose for it if the request is tuned."""
     if not requested.tuned:
         return requested, None
@@ -142,7 +142,7 @@ def _resolve(requested: Spec, file: Path | None) -> tuple[Spec, TunedChoice | No
 
 
 def _simulation(
-    spec: Spec, clients: "Clients", args: argparse.Namespace, device: "torch.device"
+    spec: TrainSpec, clients: "Clients", args: argparse.Namespace, device: "torch.device"
 ) -> "Simulation":
     """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
     from fairfl import algorithms

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 
-class Spec(JobSpec):
+class TrialsSpec(JobSpec):
     """What fairfl.jobs.collect would be given for each learning rate and batch size, with these runs alone."""
 
     points: list[dict[str, Any]]
@@ -49,11 +49,14 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement import collection
 
     args, spec = job.parse(
-        argv, "trials", Spec, results="results/<scale>", out="final metrics (.csv)"
+        argv, "trials", TrialsSpec, results="results/<scale>", out="final metrics (.csv)"
     )
     with job.run_context(args, args.out):
         final = pd.concat(
-            [collection.tidy(collection.Spec(**point), args.results)[0] for point in spec.points]
+            [
+                collection.tidy(collection.CollectSpec(**point), args.results)[0]
+                for point in spec.points
+            ]
         )
         atomic.write_text(
             args.out, final.to_csv(index=False, float_format="%.9g", lineterminator="\n")

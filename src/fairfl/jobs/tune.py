@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 
-class Point(JobSpec):
+class TuningPoint(JobSpec):
     """A point of the grid."""
 
     setting: str = Field(description="the setting at this learning rate and batch size")
@@ -41,7 +41,7 @@ class Point(JobSpec):
     hyperparameters: dict[str, Any]
 
 
-class Spec(JobSpec):
+class TuneSpec(JobSpec):
     """The grid of one algorithm in one setting, and how its points are scored."""
 
     setting: str
@@ -50,7 +50,7 @@ class Spec(JobSpec):
     metric: str
     direction: Literal["up", "down"] = Field(description="up: larger is better")
     seeds: list[Seed] = Field(description="a point's score is the mean over these")
-    points: list[Point]
+    points: list[TuningPoint]
 
 
 def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
     }
 
 
-def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
+def score(spec: TuneSpec, point: TuningPoint, rows: list[dict[str, str]]) -> float | None:
     """Mean of the metric over the seeds of one grid point; None if a seed diverged.
 
     Raises FairflError if the metric was not measured or a seed is missing.
@@ -104,7 +104,7 @@ def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
     return mean if math.isfinite(mean) else None
 
 
-def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
+def choose(spec: TuneSpec, rows: list[dict[str, str]]) -> dict[str, Any]:
     """The best point of the grid and all points with their scores; the earlier one wins a tie.
 
     If every point diverged, the first one stands with value null; so does an only one, which is not tried.
@@ -126,7 +126,7 @@ def main(argv: list[str] | None = None) -> None:
     help_trials = "final metrics of the grid's runs (.csv); not read if it has one point"
     parser.add_argument("--trials", nargs="?", type=Path, help=help_trials)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
+    spec = job.spec_of(args, TuneSpec)
     with job.run_context(args, args.out):
         rows = [row for _, row in tables.rows(args.trials, COLUMNS)] if args.trials else []
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")

@@ -31,10 +31,10 @@ from fairfl.metrics.registry import (
 from fairfl.runtime import arithmetic, result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.result_files import LocalOptimum, Summary, Surrogate
+from fairfl.runtime.result_files import LocalOptimumResult, Summary, SurrogateResult
 
 
-class Run(JobSpec):
+class CollectedRun(JobSpec):
     """One run of the setting."""
 
     id: str = Field(description="its folder below results/<scale>/runs/")
@@ -43,7 +43,7 @@ class Run(JobSpec):
     seed: Seed
 
 
-class Spec(JobSpec):
+class CollectSpec(JobSpec):
     """The runs of a setting and what their losses are held against."""
 
     setting: str
@@ -57,7 +57,7 @@ class Spec(JobSpec):
     noise_evaluations: int = Field(
         0, ge=0, description="over which those named *_late_std are standard deviations"
     )
-    runs: list[Run]
+    runs: list[CollectedRun]
     baseline: list[str] = Field(
         description="ids of the runs that all of the same seed are held against"
     )
@@ -80,7 +80,7 @@ LEAST = 3  # evaluations that tell how much a run's numbers move
 References = dict[str, dict[str, np.ndarray]]
 
 
-def references(results: Path, spec: Spec, seed: int) -> References:
+def references(results: Path, spec: CollectSpec, seed: int) -> References:
     """The local optima ("gap"; "gap_mixed": on validation data, beside losses on others) and surrogates ("excess",
     "excess_last") that the setting has."""
     against: References = {}
@@ -91,11 +91,12 @@ def references(results: Path, spec: Spec, seed: int) -> References:
     return against | (surrogates(results, spec, seed) if spec.surrogates else {})
 
 
-def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
+def local_optima(results: Path, spec: CollectSpec, seed: int) -> dict[str, np.ndarray]:
     """L*_k per part, [K] nats; NaN where training only raised the loss."""
     folder = results / "optima" / spec.setting / f"seed{seed}"
     optima = [
-        result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(spec.clients)
+        result_files.read(folder / f"client{k}.json", LocalOptimumResult)
+        for k in range(spec.clients)
     ]
     return {
         part: np.array([getattr(best, f"loss_{part}") for best in optima], dtype=float)
@@ -103,14 +104,15 @@ def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
     }
 
 
-def surrogates(results: Path, spec: Spec, seed: int) -> References:
+def surrogates(results: Path, spec: CollectSpec, seed: int) -> References:
     """B_k per part, [K] nats, with the surrogate of k's true cluster at its best and at its last epoch.
 
     NaN where one diverged. Raises FairflError unless every client is in one cluster.
     """
     folder = results / "surrogates" / spec.setting / f"seed{seed}"
     clusters = [
-        result_files.read(folder / f"cluster{c}.json", Surrogate) for c in range(spec.surrogates)
+        result_files.read(folder / f"cluster{c}.json", SurrogateResult)
+        for c in range(spec.surrogates)
     ]
     order = np.array([k for cluster in clusters for k in cluster.clients], dtype=int)
     if sorted(order) != list(range(spec.clients)):
@@ -118,7 +120,7 @@ def surrogates(results: Path, spec: Spec, seed: int) -> References:
             f"{folder}: the surrogates are not of each of {spec.clients} clients exactly once"
         )
 
-    def losses(epochs: list[Surrogate.Epoch]) -> dict[str, np.ndarray]:
+    def losses(epochs: list[SurrogateResult.Epoch]) -> dict[str, np.ndarray]:
         by_part = {}
         for part in PARTS:
             values = [getattr(epoch, f"loss_{part}") for epoch in epochs]
@@ -135,7 +137,7 @@ def surrogates(results: Path, spec: Spec, seed: int) -> References:
 
 
 def read_run(
-    results: Path, run: Run, spec: Spec, against: References
+    results: Path, run: CollectedRun, spec: CollectSpec, against: References
 ) -> tuple[pd.DataFrame, Summary]:
     """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run.id
@@ -170,7 +172,7 @@ Values = dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]
 """What a run measured (loss, accuracy, recall, gap, excess, ...) by evaluated round: client ids, their values."""
 
 
-def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
+def values_of(spec: CollectSpec, curves: pd.DataFrame, against: References) -> Values:
     """All evaluations of a run, of clients with samples; NaN where the model diverged."""
     table = curves.sort_values(["round", "client"], ignore_index=True)
     reported = measured(table, spec.reported_part)
@@ -187,14 +189,16 @@ def values_of(spec: Spec, curves: pd.DataFrame, against: References) -> Values:
     return {name: by_round(of, table) for name, of in values.items()}
 
 
-def vectors_of(spec: Spec, values: Values, number: int) -> Vectors:
+def vectors_of(spec: CollectSpec, values: Values, number: int) -> Vectors:
     """Values of one evaluated round by client id."""
     nobody = np.empty(0, int), np.empty(0)
     at = {name: of.get(number, nobody) for name, of in values.items()}
     return Vectors(spec.clients, **{name: pd.Series(of, ids) for name, (ids, of) in at.items()})
 
 
-def last_vectors(spec: Spec, curves: pd.DataFrame, values: Values) -> tuple[list[Vectors], int]:
+def last_vectors(
+    spec: CollectSpec, curves: pd.DataFrame, values: Values
+) -> tuple[list[Vectors], int]:
     """Values of the last evaluations of trained models, the final model's last; that one alone if none are late. And
     how many of them tell the run's noise: those of its last quarter, before which it may still have learnt."""
     rounds = sorted(curves["round"].unique())
@@ -205,7 +209,7 @@ def last_vectors(spec: Spec, curves: pd.DataFrame, values: Values) -> tuple[list
     return [vectors_of(spec, values, number) for number in last], noise
 
 
-def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
+def selected_rows(spec: CollectSpec, values: Values) -> list[tuple[str, str, float]]:
     """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
     rows = []
     for name, least in SELECTED.items() if "accuracy" in values else ():
@@ -221,7 +225,7 @@ def selected_rows(spec: Spec, values: Values) -> list[tuple[str, str, float]]:
 class Measured:
     """A run as it was read."""
 
-    run: Run
+    run: CollectedRun
     curves: pd.DataFrame
     summary: Summary
     values: Values
@@ -229,13 +233,15 @@ class Measured:
     settled: int  # how many of these tell its noise
 
     @classmethod
-    def read(cls, results: Path, run: Run, spec: Spec, against: References) -> "Measured":
+    def read(
+        cls, results: Path, run: CollectedRun, spec: CollectSpec, against: References
+    ) -> "Measured":
         curves, summary = read_run(results, run, spec, against)
         values = values_of(spec, curves, against)
         return cls(run, curves, summary, values, *last_vectors(spec, curves, values))
 
 
-def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
     finals: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
@@ -275,7 +281,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def metric_rows(
-    spec: Spec, run: Measured, baseline: Vectors | None
+    spec: CollectSpec, run: Measured, baseline: Vectors | None
 ) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of a run; `baseline` is what it is held against."""
     rows = evaluate(run.last[-1]) + evaluate_along(run.curves, spec.reported_part)
@@ -293,7 +299,7 @@ def metric_rows(
     return rows
 
 
-def left_out(spec: Spec, last: Vectors) -> list[str]:
+def left_out(spec: CollectSpec, last: Vectors) -> list[str]:
     """A phrase on clients without samples of the reported part, of whom there is no number."""
     clients = spec.clients - len(last.loss)
     words = f"clients without {spec.reported_part} samples, and so without numbers"
@@ -307,7 +313,7 @@ def source_of(summary: Summary) -> str:
 
 
 def local_rows(
-    spec: Spec, common: dict[str, Any], against: dict[int, References]
+    spec: CollectSpec, common: dict[str, Any], against: dict[int, References]
 ) -> list[dict[str, Any]]:
     """The algorithm `local_only`: its losses are the local optima."""
     rows = []

@@ -140,7 +140,7 @@ def verdict(
 
 
 @dataclass(frozen=True)
-class _Table:
+class _ComparedTable:
     """What one artifact is compared from."""
 
     workload: Workload
@@ -240,7 +240,7 @@ class _Table:
 class _Number:
     """One number of a table, ours and the paper's, and what its verdict rests on."""
 
-    table: _Table
+    table: _ComparedTable
     setting: str
     variant: Variant
     metric: str
@@ -353,7 +353,7 @@ def comparison_lines(
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.kind in MEASURED_KINDS and artifact.columns:
             reported = numbers.reported.get(name, Cells())
-            table = _Table(
+            table = _ComparedTable(
                 workload, name, paper, artifact, numbers.ours, reported, doubts, numbers.noise
             )
             lines += table.lines()

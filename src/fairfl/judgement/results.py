@@ -134,9 +134,9 @@ class Results:
         }
 
     @cached_property
-    def timings(self) -> dict[str, "Timing"]:
+    def timings(self) -> dict[str, "TimedRuns"]:
         """What was timed, by setting."""
-        return {setting: Timing.read(path) for setting, path in self._of("timed")}
+        return {setting: TimedRuns.read(path) for setting, path in self._of("timed")}
 
     @property
     def sources(self) -> list[str]:
@@ -341,7 +341,7 @@ def partition_statistics(path: Path) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimedRuns:
     """What fairfl.jobs.timing measured in a setting: seconds of each repetition by variant and metric, and on what."""
 
     machine: str  # 'AMD EPYC 7763, 1 thread'
@@ -349,7 +349,7 @@ class Timing:
     fingerprint: str = ""
 
     @classmethod
-    def read(cls, path: Path) -> "Timing":
+    def read(cls, path: Path) -> "TimedRuns":
         """Raises OSError or FairflError naming the file."""
         measured = result_files.read(path, result_files.Seconds)
         seconds = {(NO_VARIANT, metric): values for metric, values in measured.metrics.items()}
@@ -362,7 +362,7 @@ class Timing:
         return cls(machine, seconds, measured.fingerprint)
 
 
-def _timed_cells(setting: str, timing: Timing, metrics: Metrics) -> dict[Key, Cell]:
+def _timed_cells(setting: str, timing: TimedRuns, metrics: Metrics) -> dict[Key, Cell]:
     """Mean and population standard deviation over the repetitions of what was timed in a setting."""
     cells = {}
     for (variant, metric), seconds in timing.seconds.items():

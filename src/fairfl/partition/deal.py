@@ -38,7 +38,7 @@ class Method(Choice):
     name: Annotated[str, AfterValidator(known("partition"))]
 
 
-class Spec(JobSpec):
+class PartitionSpec(JobSpec):
     """Who gets which samples, and in which parts."""
 
     data: Data
@@ -93,7 +93,7 @@ def table_of(
 
 
 def partition(
-    spec: Spec, tensors: dict[str, np.ndarray]
+    spec: PartitionSpec, tensors: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], Assignment]:
     """Columns row, client, part of the partition, and how the rows were dealt.
 

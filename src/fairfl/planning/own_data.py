@@ -29,7 +29,7 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
     for name, setting in workload.settings.items():
         try:
             if (own := prepared(workload, name)) is not None:
-                spec = deal.Spec.model_validate(
+                spec = deal.PartitionSpec.model_validate(
                     partition.spec(workload, name) | {"seed": setting.seeds[0]}
                 )
                 columns, assignment = deal.partition(spec, own.tensors)

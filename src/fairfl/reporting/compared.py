@@ -9,10 +9,10 @@ from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import printed_cell, printed_spread
-from fairfl.reporting.inputs import Row, rows_of
+from fairfl.reporting.inputs import ShownRow, rows_of
 from fairfl.reporting.pivot import Pivot, frame_of, pivots_of
 
-Known = dict[Row, set[str]]  # how the hyper-parameters of a row are known
+Known = dict[ShownRow, set[str]]  # how the hyper-parameters of a row are known
 
 
 def compared(
@@ -30,7 +30,9 @@ def compared(
             if row.variant == line.variant and row.setting in (None, line.setting)
         )
         # Numbers that the paper prints for other variants have rows of their own.
-        row = next(fitting, None) or Row(line.variant, titles.get(line.algorithm, line.algorithm))
+        row = next(fitting, None) or ShownRow(
+            line.variant, titles.get(line.algorithm, line.algorithm)
+        )
         known.setdefault(row, set()).update(line.provenance.split(", "))
         numbers[line.setting, row, line.metric] = line
     frame = frame_of(artifact, own, ((*place, line) for place, line in numbers.items()))

@@ -42,7 +42,7 @@ class NoRunsError(FairflError):
 
 
 @dataclass(frozen=True)
-class Row:
+class ShownRow:
     """One row of a table, one box or curve of a figure: a variant of an algorithm."""
 
     variant: Variant
@@ -81,10 +81,12 @@ class Row:
         return frame[rows if self.setting is None else rows & (frame["setting"] == self.setting)]
 
 
-def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[Row]:
+def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[ShownRow]:
     """The rows of an artifact; `titles` of the algorithms."""
     return [
-        Row(row.variant, titles[row.algorithm], row.setting, row.title, number in artifact.rules)
+        ShownRow(
+            row.variant, titles[row.algorithm], row.setting, row.title, number in artifact.rules
+        )
         for number, row in enumerate(artifact.rows)
     ]
 
@@ -109,7 +111,7 @@ class Inputs(Remarks):
         return self.spec.artifact.settings
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ShownRow]:
         return rows_of(self.spec.artifact, self.spec.algorithms)
 
     @cached_property
@@ -132,7 +134,7 @@ class Inputs(Remarks):
             panels[setting] = f"{name} ({shown})" if here else name
         return panels
 
-    def rows_in(self, setting: str) -> list[Row]:
+    def rows_in(self, setting: str) -> list[ShownRow]:
         """The rows that one of the settings has."""
         return [row for row in self.rows if row.setting in (None, setting)]
 
@@ -180,11 +182,11 @@ class Inputs(Remarks):
     def _reported(self) -> Cells:
         return pooled(self.name, self.results.reported)
 
-    def cell(self, setting: str, row: Row, metric: str) -> Cell | None:
+    def cell(self, setting: str, row: ShownRow, metric: str) -> Cell | None:
         """Our number of a row, None if there is none."""
         return self.ours.find(setting, row.variant, metric)
 
-    def reported(self, setting: str, row: Row, metric: str) -> Cell | None:
+    def reported(self, setting: str, row: ShownRow, metric: str) -> Cell | None:
         """The paper's number of a row, this artifact's first; None if there is none."""
         return self._reported.find(setting, row.variant, metric)
 
@@ -209,12 +211,12 @@ class Inputs(Remarks):
         dealt = partition_file.read(Path(self._file("partition", setting)))
         return dealt.owners or [f"client {client}" for client in range(dealt.clients)]
 
-    def reported_point(self, setting: str, row: Row, metric: str) -> float | None:
+    def reported_point(self, setting: str, row: ShownRow, metric: str) -> float | None:
         """The paper's number to draw beside ours; None if it is not known or of another experiment."""
         cell = self.reported(setting, row, metric)
         return cell.mean if cell and self._comparable(setting) else None
 
-    def reported_curve(self, setting: str, row: Row, metric: str) -> Curve:
+    def reported_curve(self, setting: str, row: ShownRow, metric: str) -> Curve:
         """The points of the paper's curve of a metric along training, likewise; none if it is not known."""
         return (
             self._reported.curve(setting, row.variant, metric) if self._comparable(setting) else ()
@@ -273,7 +275,7 @@ class Inputs(Remarks):
         text = (tables.arrow(path).schema.metadata or {}).get(b"clusters")
         return None if text is None else from_text(text, list[int], str(path))
 
-    def model(self, setting: str, row: Row) -> tuple[int, dict[str, np.ndarray]] | None:
+    def model(self, setting: str, row: ShownRow) -> tuple[int, dict[str, np.ndarray]] | None:
         """(seed, tensors theta and, if kept, path and path_rounds) of the first model that the spec lists for a row.
 
         None if it was not run.
@@ -286,7 +288,7 @@ class Inputs(Remarks):
         return None
 
     # -- what is missing --------------------------------------------------------------------------
-    def measured(self) -> list[Row]:
+    def measured(self) -> list[ShownRow]:
         """The rows that have numbers; the others are remarked upon."""
         return self._present(
             lambda row: self.ours.has(
@@ -294,11 +296,11 @@ class Inputs(Remarks):
             )
         )
 
-    def trained(self, rounds: pd.DataFrame) -> list[Row]:
+    def trained(self, rounds: pd.DataFrame) -> list[ShownRow]:
         """The rows that have rounds in a frame; the others are remarked upon."""
         return self._present(lambda row: not row.of(rounds).empty)
 
-    def _present(self, has_results: Callable[[Row], bool]) -> list[Row]:
+    def _present(self, has_results: Callable[[ShownRow], bool]) -> list[ShownRow]:
         """Raises NoRunsError if there is no result at all."""
         present = [row for row in self.rows if has_results(row)]
         if not present:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fairfl.experiments.layout import Axis
 from fairfl.experiments.paper import SelectedArtifact
-from fairfl.reporting.inputs import Row
+from fairfl.reporting.inputs import ShownRow
 from fairfl.runtime.errors import FairflError
 
 CORNERS: dict[str, str] = {"setting": "Dataset", "row": "Algorithm", "metric": "Metric"}
@@ -24,8 +24,8 @@ Text = TypeVar("Text")
 
 def frame_of(
     artifact: SelectedArtifact,
-    rows: Sequence[Row],
-    numbers: Iterable[tuple[str, Row, str, Any]],
+    rows: Sequence[ShownRow],
+    numbers: Iterable[tuple[str, ShownRow, str, Any]],
 ) -> pd.DataFrame:
     """A line for each of `numbers` (setting, row, metric, number): columns `setting`, `of` (the row), `metric`,
     `number`, `row` (its label), and of setting, row and metric the place in the paper's order, `row_at` and so on."""
@@ -58,12 +58,12 @@ class Pivot:
         return [CORNERS[axis] for axis in self.cells.index.names]
 
     def heads(
-        self, side: pd.MultiIndex, write: Callable[[str, str, list[Row]], Text]
+        self, side: pd.MultiIndex, write: Callable[[str, str, list[ShownRow]], Text]
     ) -> list[tuple[Text, ...]]:
         """What stands in front of each line or above each column: `write` has it of axis, key, and the rows whose
         numbers the head holds, if its axis is the one that bears the marks of rows."""
         bears = "row" if "row" in self.axes else "setting"
-        inside: dict[tuple[str, ...], dict[Row, None]] = {}
+        inside: dict[tuple[str, ...], dict[ShownRow, None]] = {}
         for *keys, row in self.numbers[[*side.names, "of"]].itertuples(index=False, name=None):
             for n in range(1, len(keys) + 1):
                 inside.setdefault(tuple(keys[:n]), {})[row] = None

@@ -7,7 +7,7 @@ import pandas as pd
 
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import interval, mean_ranks
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.runtime.errors import FairflError
 
 COLUMNS = ["setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds"]
@@ -18,7 +18,7 @@ OVERALL = "all"  # stands in the columns setting and metric
 class Ranked:
     """k rows in N settings; rows stand by average rank, best first."""
 
-    rows: list[Row]
+    rows: list[ShownRow]
     metrics: dict[str, str]  # setting -> what ranks there
     places: np.ndarray  # [N, k]
     low: np.ndarray  # [k], ends of the interval of the average rank
@@ -50,14 +50,14 @@ class Ranked:
         return pd.DataFrame(records, columns=COLUMNS)
 
 
-def split(inputs: Inputs, apart: list[str]) -> tuple[list[Row], list[Row]]:
+def split(inputs: Inputs, apart: list[str]) -> tuple[list[ShownRow], list[ShownRow]]:
     """The rows that have numbers: those to be ranked together, and those that are a class of their own."""
     rows, wanted = inputs.measured(), {selected_by(text) for text in apart}
     own = [row for row in rows if wanted & {row.algorithm, row.variant}]
     return [row for row in rows if row not in own], own
 
 
-def ranked(inputs: Inputs, rows: list[Row], metrics: list[str]) -> Ranked | None:
+def ranked(inputs: Inputs, rows: list[ShownRow], metrics: list[str]) -> Ranked | None:
     """Ranks of the means over the seeds that all rows have, by the first of the metrics that the artifact has there.
 
     A setting in which a row has no number is left out and remarked upon; None if no setting or row is left. Raises

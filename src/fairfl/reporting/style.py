@@ -29,7 +29,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from fairfl.reporting.formulas import literal
 
 if TYPE_CHECKING:
-    from fairfl.reporting.inputs import Inputs, Row
+    from fairfl.reporting.inputs import Inputs, ShownRow
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
@@ -177,7 +177,7 @@ def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str,
     }
 
 
-def looks(inputs: "Inputs") -> dict["Row", Look]:
+def looks(inputs: "Inputs") -> dict["ShownRow", Look]:
     """Colour, marker and line style of an artifact's rows.
 
     The first row of an algorithm has the algorithm's; the next ones darker and lighter shades, other dashes, and

@@ -30,7 +30,7 @@ class Fetched(ResultFile):
     files: list[File]
 
 
-class LocalOptimum(ResultFile):
+class LocalOptimumResult(ResultFile):
     """L*_k of one client, from fairfl.jobs.local_optimum; nats, null: not finite."""
 
     loss_train: float | None
@@ -38,7 +38,7 @@ class LocalOptimum(ResultFile):
     loss_test: float | None
 
 
-class Surrogate(ResultFile):
+class SurrogateResult(ResultFile):
     """Losses of one true cluster's clients with the cluster's surrogate, from fairfl.jobs.surrogate."""
 
     class Epoch(ResultFile):

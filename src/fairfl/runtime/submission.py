@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairfl.runtime import locks
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.warm_start.launch import WORTH, Server
+from fairfl.runtime.warm_start.launch import WORTH, StartServer
 
 OUT_OF_MEMORY = -1  # in the place of an exit code
 WHOLE = "end"  # last line, once all have ended
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     codes, _ = ended(file)
     left = [number for number in range(len(whole["commands"])) if codes.get(number) != 0]
-    server = Server()
+    server = StartServer()
     if len(left) >= WORTH and whole["warm_start"]:
         server.start(whole["libraries"], {}, lambda text: print(text, flush=True))
     try:

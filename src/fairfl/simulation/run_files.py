@@ -8,7 +8,7 @@ import torch
 
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.result_files import LocalOptimum, Summary
+from fairfl.runtime.result_files import LocalOptimumResult, Summary
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.history import Result
 from fairfl.simulation.simulation import Simulation
@@ -32,7 +32,9 @@ def history_table(result: Result) -> pa.Table:
 
 def best_losses(folder: Path, clients: int) -> torch.Tensor:
     """L*_k on validation data, [K] nats, from the files of the local-optimum jobs."""
-    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(clients)]
+    optima = [
+        result_files.read(folder / f"client{k}.json", LocalOptimumResult) for k in range(clients)
+    ]
     values = [optimum.loss_validation for optimum in optima]
     return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
 

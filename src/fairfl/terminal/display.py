@@ -22,7 +22,7 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
 from fairfl.terminal import summary
 from fairfl.terminal.names import called, counted, describe_job, located
-from fairfl.terminal.progress import Run, span
+from fairfl.terminal.progress import RunProgress, span
 
 VARIABLE = "FAIRFL_DISPLAY"
 EVERY = 30.0  # seconds between two lines of progress
@@ -64,7 +64,7 @@ class Display(logging.Handler):
         super().__init__()
         self.stream, self.dry = stream or sys.stderr, dry
         self.alone: tuple[str, ...] = summary.HERE  # where a command runs one job again
-        self.run = Run()
+        self.run = RunProgress()
         self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
         self.idle: Callable[[], Iterator[str]] = lambda: iter(
             ()
@@ -207,7 +207,7 @@ class Display(logging.Handler):
             self._screen = None
 
 
-def line(run: Run) -> str:
+def line(run: RunProgress) -> str:
     """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; FedAvg, seed 0: round 3 of 40'"""
     under_way = [rule for rule, count in run.totals.items() if 0 < run.done[rule] < count]
     kinds = [f"{run.done[rule]:,} of {counted(rule, run.totals[rule])}" for rule in under_way]
@@ -217,7 +217,7 @@ def line(run: Run) -> str:
     )
 
 
-def screen(run: Run, stream: TextIO) -> Any:
+def screen(run: RunProgress, stream: TextIO) -> Any:
     """A live view of a run: a bar for each kind of job, running jobs by name."""
     from rich.console import Console, Group
     from rich.live import Live

@@ -20,7 +20,7 @@ TAIL = 4096  # bytes of a log in which its last line is looked for
 
 
 @dataclass(frozen=True)
-class Job:
+class RunningJob:
     """A job that has started."""
 
     rule: str
@@ -61,7 +61,7 @@ class Job:
 
 
 @dataclass
-class Run:
+class RunProgress:
     """Jobs by rule: all, done, running, failed.
 
     `speak` names a job by rule and wildcards; `asked` are the targets, such as all, fedfv, fedfv_table3 or a file;
@@ -74,8 +74,8 @@ class Run:
     clock: Callable[[], float] = time.monotonic
     totals: dict[str, int] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
-    running: dict[int, Job] = field(default_factory=dict)
-    failed: dict[int, Job] = field(default_factory=dict)
+    running: dict[int, RunningJob] = field(default_factory=dict)
+    failed: dict[int, RunningJob] = field(default_factory=dict)
     begun: float = 0.0
     kinds: Iterable[str] = tuple(
         KINDS
@@ -92,7 +92,9 @@ class Run:
         if rule not in self.kinds:
             return
         log, output = (next(iter(record[key] or ()), "") for key in ("log", "output"))
-        self.running[number] = Job(rule, self.speak(rule, wildcards), log, output, self.clock())
+        self.running[number] = RunningJob(
+            rule, self.speak(rule, wildcards), log, output, self.clock()
+        )
 
     def finish(self, number: int) -> None:
         """A job has ended well, or one that does nothing. One that was tried again has not failed."""
@@ -100,7 +102,7 @@ class Run:
         if job := self.running.pop(number, failed):
             self.done[job.rule] += 1
 
-    def fail(self, number: int, why: str = "") -> Job | None:
+    def fail(self, number: int, why: str = "") -> RunningJob | None:
         """The job that failed; None of one that does nothing, and of one that an interruption ended."""
         job = self.running.pop(number, None)
         if job and not self.interrupted:
@@ -108,9 +110,9 @@ class Run:
             return job
         return None
 
-    def alike(self) -> list[list[Job]]:
+    def alike(self) -> list[list[RunningJob]]:
         """The jobs that failed, those of one cause together, in the order in which they did."""
-        groups: dict[str, list[Job]] = {}
+        groups: dict[str, list[RunningJob]] = {}
         for job in self.failed.values():
             groups.setdefault(job.cause, []).append(job)
         return list(groups.values())

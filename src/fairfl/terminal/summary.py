@@ -10,14 +10,14 @@ from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import readings_and_own, totals
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.terminal.names import counted
-from fairfl.terminal.progress import Job, Run, span
+from fairfl.terminal.progress import RunningJob, RunProgress, span
 
 LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
 def success_lines(
-    run: Run, results: Path, papers: Mapping[str, Paper] = {}, scale: str = ""
+    run: RunProgress, results: Path, papers: Mapping[str, Paper] = {}, scale: str = ""
 ) -> Iterator[str]:
     """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
     made = " and ".join(
@@ -35,7 +35,7 @@ def success_lines(
         yield f"next: {PLAN if scale == 'full' else RECORDED}"
 
 
-def output_paths(run: Run, results: Path) -> Iterator[str]:
+def output_paths(run: RunProgress, results: Path) -> Iterator[str]:
     """Where that lies what was asked for: the page, else a line for each table, figure, paper or file that is there."""
     page = results / "index.html"
     if ("page" in run.done or "all" in run.asked()) and page.exists():
@@ -96,7 +96,7 @@ HERE = ("--cores", "1")
 
 
 def interrupted(
-    run: Run, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+    run: RunProgress, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
 ) -> Iterator[str]:
     """After Ctrl-C: what had failed before it, and how to go on."""
     if run.failed:
@@ -108,7 +108,7 @@ def interrupted(
 
 
 def failures(
-    run: Run, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+    run: RunProgress, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
 ) -> Iterator[str]:
     """What failed, each job once, those of one cause together. The first comes last: its log is what should be read."""
     (first, *alike), *others = run.alike()
@@ -125,7 +125,7 @@ def failures(
     yield f"   it alone: {rerun_command(first, snakemake, config, where)}"
 
 
-def similar_failures(jobs: list[Job]) -> Iterator[str]:
+def similar_failures(jobs: list[RunningJob]) -> Iterator[str]:
     """A line for jobs that failed like the one above."""
     if jobs:
         names = "; ".join(job.name for job in jobs[:NAMED]) + "; ..." * (len(jobs) > NAMED)
@@ -133,7 +133,7 @@ def similar_failures(jobs: list[Job]) -> Iterator[str]:
 
 
 def rerun_command(
-    job: Job, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
+    job: RunningJob, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
 ) -> str:
     """The command that runs one job again, from the folder that the user is in.
 

@@ -17,7 +17,7 @@ from fairfl.workflow.rerun import Rerun
 Asked = Callable[[Rerun], dict[str, Job]]
 
 
-class Call:
+class Invocation:
     """`asked`: the jobs that the user asks for and all that they need, by name; `judge`: makes a new judge of them."""
 
     def __init__(self, asked: Asked, judge: Callable[[], Rerun], keep: int) -> None:

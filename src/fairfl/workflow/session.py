@@ -21,11 +21,11 @@ from fairfl.experiments.config import selection
 from fairfl.experiments.workload import Workload, load_workload, usual_config
 from fairfl.runtime import atomic, inputs, locks, sealed
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.warm_start.launch import WORTH, Server
+from fairfl.runtime.warm_start.launch import WORTH, StartServer
 from fairfl.terminal.display import Display, summary_lines
 from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions
 from fairfl.workflow.graph import Graph, Job
-from fairfl.workflow.invocation import Call
+from fairfl.workflow.invocation import Invocation
 from fairfl.workflow.recorded import available, rerun_of
 from fairfl.workflow.rerun import KEPT
 
@@ -54,7 +54,7 @@ class Session:
         self.planning = snakemake.is_main_process(workflow)  # False in a job on a cluster's node
         self.display: Display | None = snakemake.display(workflow)
         self.say: Callable[[str], None] = self.display.say if self.display else _print_error
-        self.server = Server()
+        self.server = StartServer()
         self._locked: set[str] = set()
         with self._refusals():
             if {"{", "}"} & {*str(root.absolute())}:
@@ -115,7 +115,7 @@ class Session:
             submissions.end_orphans(Path(self.results), self.say)
             code_hash.save()
             self._seal(names)
-        self.call = Call(
+        self.call = Invocation(
             lambda judge: snakemake.asked(self.workflow, judge),
             lambda: rerun_of(self.graph),
             int(self.workload.config.superseded_results_limit),

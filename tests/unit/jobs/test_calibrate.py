@@ -48,7 +48,7 @@ def written(tmp_path, values, spread=0.001, seeds=3, algorithm="fedavg", **chang
 
 
 def made(*arguments, **changes):
-    return calibrate.choose(calibrate.Spec(**written(*arguments, **changes)))
+    return calibrate.choose(calibrate.CalibrateSpec(**written(*arguments, **changes)))
 
 
 WORSE, BEST, ALIKE = (0.9, 0.70), (0.501, 0.801), (0.5, 0.8)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fairfl.jobs import collect
-from fairfl.judgement.collection import Spec, tidy
+from fairfl.judgement.collection import CollectSpec, tidy
 from fairfl.metrics.registry import DIFFER
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
@@ -80,7 +80,7 @@ def values(final, algorithm="eagle"):
 
 
 def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(results):
-    _, curves = tidy(Spec(**SPEC), results)
+    _, curves = tidy(CollectSpec(**SPEC), results)
     assert len(curves) == 4
     for part in PARTS:
         for row in curves.itertuples():
@@ -93,7 +93,7 @@ def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(r
     [("test", "test", [0.5, 0.125]), ("train", "validation", [0.125, 0.25]), ("validation", "train", [0.25, 0.125])],
 )
 def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(results, reported, gap, gaps):
-    final, _ = tidy(Spec(**SPEC | {"reported_part": reported, "gap_part": gap, "loss_unit": "mse"}), results)
+    final, _ = tidy(CollectSpec(**SPEC | {"reported_part": reported, "gap_part": gap, "loss_unit": "mse"}), results)
     assert {"mse", "mse^2"} < set(final["unit"]) and "nats" not in set(final["unit"])
     found, number = values(final), PARTS.index(reported)
     loss = LOSS[reported][1]
@@ -120,7 +120,7 @@ def test_late_metrics_are_means_over_the_last_evaluations_of_trained_models(tmp_
     table = pd.read_parquet(folder / "metrics.parquet")
     middle = table[table["round"] == 4].assign(round=2, accuracy_test=[0.125, 0.625])
     pd.concat([table, middle]).to_parquet(folder / "metrics.parquet", index=False)
-    found = values(tidy(Spec(**SPEC | {"late_evaluations": evaluations}), tmp_path)[0])
+    found = values(tidy(CollectSpec(**SPEC | {"late_evaluations": evaluations}), tmp_path)[0])
     last, before = [0.75, 0.25], [0.125, 0.625]
     late = [last] if evaluations == 1 else [before, last]
     assert found["accuracy_var"] == pytest.approx(np.var(last))
@@ -135,7 +135,7 @@ def test_every_seed_is_compared_with_its_own_optima(results):
     write_run(results, other)
     write_optima(results, 8, {part: [0.0, 0.0] for part in PARTS})
     both = SPEC | {"runs": [*SPEC["runs"], other], "seeds": [7, 8], "optima_seeds": [7, 8]}
-    final, curves = tidy(Spec(**both), results)
+    final, curves = tidy(CollectSpec(**both), results)
     assert final[final["metric"] == "gap_max"]["value"].tolist() == [0.5, 0.75]
     assert len(curves) == 8
 
@@ -143,7 +143,7 @@ def test_every_seed_is_compared_with_its_own_optima(results):
 def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
     write_run(tmp_path, SPEC["runs"][0])
     write_optima(tmp_path, 7, BEST | {"test": [None, 0.375]})
-    final, curves = tidy(Spec(**SPEC | {"local_only": True}), tmp_path)
+    final, curves = tidy(CollectSpec(**SPEC | {"local_only": True}), tmp_path)
     found = values(final)
     assert all(np.isnan(found[name]) for name in ("gap_max", "gap_min", "gap_var", "gap_client_0"))
     assert found["gap_client_1"] == 0.125 and found["loss_mean"] == 0.625
@@ -169,9 +169,9 @@ def test_a_client_without_samples_is_said_beside_the_numbers_of_the_others(resul
     def change(table):
         table.loc[table["client"] == 1, "samples_test"] = 0
 
-    assert set(tidy(Spec(**SPEC), results)[0]["partition"].dropna()) == {""}
+    assert set(tidy(CollectSpec(**SPEC), results)[0]["partition"].dropna()) == {""}
     edit_run(results, change)
-    final = tidy(Spec(**SPEC), results)[0]
+    final = tidy(CollectSpec(**SPEC), results)[0]
     assert values(final)["n_skipped"] == 1 and values(final)["accuracy_mean"] == 0.75
     assert set(final["partition"].dropna()) == {"clients without test samples, and so without numbers: 1 of 2"}
 
@@ -182,7 +182,7 @@ def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(
         table.loc[(table["client"] == 1) & (table["round"] == 4), "loss_test"] = loss
 
     edit_run(results, change)
-    found = values(tidy(Spec(**SPEC), results)[0])
+    found = values(tidy(CollectSpec(**SPEC), results)[0])
     assert found["n_skipped"] == 0 and found["accuracy_client_0"] == 0.75
     wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std",
               "accuracy_parity", "accuracy_area", "agnostic_loss")  # fmt: skip
@@ -210,7 +210,7 @@ def with_surrogates(results, **changes):
     write_run(results, SPEC["runs"][0])
     edit_run(results, lambda table: [table.pop(name) for name in list(table) if name.endswith("validation")])
     write_surrogates(results, **changes)
-    return tidy(Spec(**SPEC | {"optima_seeds": [], "surrogates": 2}), results)
+    return tidy(CollectSpec(**SPEC | {"optima_seeds": [], "surrogates": 2}), results)
 
 
 def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(tmp_path):
@@ -242,7 +242,7 @@ def test_rounds_to_an_accuracy_survive_the_csv_where_it_is_never_reached(results
 
 def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path):
     write_run(tmp_path, SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]], clusters=[0, 1])
-    found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
+    found = values(tidy(CollectSpec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
     assert (found["cluster_client_0"], found["cluster_client_1"], found["assignment_rand"]) == (1, 0, 1)
 
 
@@ -259,7 +259,7 @@ def against(tmp_path, *variants):
             edit_run(tmp_path, lambda table, run=run: rise(table, run["seed"]), run["id"])
     plain = [f"s/fedavg/default/seed{seed}" for seed in (7, 8)]
     spec = SPEC | {"runs": runs, "seeds": [7, 8], "optima_seeds": [], "baseline": plain}
-    return tidy(Spec(**spec), tmp_path)[0]
+    return tidy(CollectSpec(**spec), tmp_path)[0]
 
 
 def rise(table, seed):
@@ -293,7 +293,7 @@ def test_a_summary_that_is_not_the_runs_is_refused_by_name(results, changes, mes
     path = results / "runs" / SPEC["runs"][0]["id"] / "summary.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(FairflError, match=message):
-        tidy(Spec(**SPEC), results)
+        tidy(CollectSpec(**SPEC), results)
 
 
 def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
@@ -323,7 +323,7 @@ TWO = SPEC | {"runs": RUNS, "seeds": [7, 8], "optima_seeds": []}
 def test_numbers_of_one_client_are_of_one_owner(tmp_path, second, same):
     for run, owners in zip(RUNS, (["north", "west"], second), strict=True):
         write_run(tmp_path, run, owners=owners)
-    final, curves = tidy(Spec(**TWO), tmp_path)
+    final, curves = tidy(CollectSpec(**TWO), tmp_path)
     assert final["metric"].str.contains("_client_").any() == same
     assert {"accuracy_mean", "loss_mean"} <= set(final["metric"]), "means are of all, whoever they are"
     assert set(final["partition"]) == ({""} if same else {DIFFER})
@@ -334,5 +334,5 @@ def test_numbers_of_one_client_are_of_one_owner(tmp_path, second, same):
 def test_data_without_named_owners_have_no_column_of_them(tmp_path):
     for run in RUNS:
         write_run(tmp_path, run)
-    final, curves = tidy(Spec(**TWO), tmp_path)
+    final, curves = tidy(CollectSpec(**TWO), tmp_path)
     assert "owners" not in final and "owner" not in curves and final["metric"].str.contains("_client_").any()

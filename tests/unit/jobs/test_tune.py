@@ -37,12 +37,12 @@ def rows(values, seeds=(0, 1), metric="accuracy_mean", algorithm="vred"):
 
 
 def chosen(*values, **changes):
-    result = tune.choose(tune.Spec(**SPEC | changes), rows(values))
+    result = tune.choose(tune.TuneSpec(**SPEC | changes), rows(values))
     return result["learning_rate"], result["hyperparameters"]["beta"]
 
 
 def test_the_best_mean_over_seeds_is_chosen():
-    result = tune.choose(tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3]))
+    result = tune.choose(tune.TuneSpec(**SPEC), rows([0.2, 0.9, 0.4, 0.3]))
     assert (result["learning_rate"], result["batch_size"], result["hyperparameters"]) == (0.1, 8, {"beta": 2.0})
     assert result["value"] == pytest.approx(0.9)
     assert [point["value"] for point in result["points"]] == pytest.approx([0.2, 0.9, 0.4, 0.3])
@@ -60,11 +60,11 @@ def test_one_diverged_seed_rules_a_point_out():
     next(line for line in lines if line["hyperparameters"] == "beta=2.0" and line["metric"] == "accuracy_mean")[
         "value"
     ] = ""
-    assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
+    assert tune.choose(tune.TuneSpec(**SPEC), lines)["value"] == pytest.approx(0.4)
 
 
 def test_if_everything_diverged_the_first_point_stands_without_a_value():
-    result = tune.choose(tune.Spec(**SPEC), rows(["", "", "", ""]))
+    result = tune.choose(tune.TuneSpec(**SPEC), rows(["", "", "", ""]))
     assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
 
 
@@ -79,22 +79,22 @@ def test_the_only_point_of_a_grid_is_chosen_without_trials(tmp_path):
 
 def test_an_unknown_metric_names_the_nearest():
     with pytest.raises(FairflError, match=r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"):
-        tune.choose(tune.Spec(**SPEC | {"metric": "acuracy_mean"}), rows([0.1, 0.2, 0.3, 0.4]))
+        tune.choose(tune.TuneSpec(**SPEC | {"metric": "acuracy_mean"}), rows([0.1, 0.2, 0.3, 0.4]))
 
 
 def test_a_missing_seed_is_an_error():
     with pytest.raises(FairflError, match=r"learning_rate=0.1: vred\(beta=1.0\): no run of some seed"):
-        tune.choose(tune.Spec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
+        tune.choose(tune.TuneSpec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
 
 
 def run(**changes):
     """A run that takes what was chosen."""
     spec = training_spec(setting="s", algorithm="vred", learning_rate=9.0, hyperparameters={"beta": 9.0})
-    return train.Spec(**spec.model_dump() | changes)
+    return train.TrainSpec(**spec.model_dump() | changes)
 
 
 def choice():
-    return TunedChoice(**tune.choose(tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])))
+    return TunedChoice(**tune.choose(tune.TuneSpec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])))
 
 
 @pytest.mark.parametrize(("applies", "beta"), [("all", 2.0), ("rates", 9.0)])

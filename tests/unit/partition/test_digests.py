@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from fairfl.partition.deal import Spec, partition
+from fairfl.partition.deal import PartitionSpec, partition
 from tests.unit.partition.partition_tables import SPLIT, job
 
 OFFICIAL = {"train": 0.75, "validation": 0.25, "test": 0.0, "order": "official"}
@@ -70,7 +70,7 @@ def test_partitions_stay_as_they_are(changes, digest):
         data["groups"] = np.arange(600)
     if order != "official":
         del data["official_test"]
-    columns, assignment = partition(Spec(**job(**changes)), data)
+    columns, assignment = partition(PartitionSpec(**job(**changes)), data)
     said = [assignment.remarks, assignment.changed, assignment.clusters]
     found = hashlib.sha256(json.dumps(said).encode())
     for name, values in sorted(columns.items()):

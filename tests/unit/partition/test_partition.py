@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
-from fairfl.partition.deal import Spec, described, partition, parts_of, statistics
+from fairfl.partition.deal import PartitionSpec, described, partition, parts_of, statistics
 from fairfl.partition.interface import Assignment, PartitionError
 from fairfl.partition.label_noise import flipped
 from tests.unit.partition.partition_tables import job, rng, table
@@ -149,7 +149,7 @@ def test_one_class_per_client():
 
 
 def spec(**changes):
-    return Spec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
+    return PartitionSpec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
 
 
 def test_a_client_without_training_samples_is_refused():
@@ -182,7 +182,7 @@ def test_a_client_is_the_same_owner_in_every_seed():
     tensors = {"labels": np.zeros(90, int), "groups": np.arange(90), "client": owners}
     firsts, metadata = set(), {"owners": json.dumps(["south", "west", "north"])}
     for seed in range(6):
-        asked = Spec(**job(samples=40, partition={"name": "by_client"}, clients=3, seed=seed))
+        asked = PartitionSpec(**job(samples=40, partition={"name": "by_client"}, clients=3, seed=seed))
         columns, assignment = partition(asked, tensors)
         firsts.add(int(owners[columns["row"].min()]))
         assert owners[columns["row"][columns["client"] == 0]].tolist() == [2] * (columns["client"] == 0).sum()
@@ -193,7 +193,7 @@ def test_a_client_is_the_same_owner_in_every_seed():
 
 # -- Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine.
 def noise(ratio, **changes):
-    return Spec(**job(label_noise={"ratio": ratio}, **changes))
+    return PartitionSpec(**job(label_noise={"ratio": ratio}, **changes))
 
 
 def clean():

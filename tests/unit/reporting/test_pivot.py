@@ -4,12 +4,12 @@ import pytest
 
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.inputs import Row
+from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.pivot import frame_of, pivots_of, spans
 from fairfl.runtime.errors import FairflError
 
-AFL, TERM = Row(Variant("afl", {}), "AFL"), Row(Variant("term", {}), "TERM", ruled=True)
-LATER = Row(Variant("term", {"t": 2}), "TERM", printed="TERM")  # the same name in another setting
+AFL, TERM = ShownRow(Variant("afl", {}), "AFL"), ShownRow(Variant("term", {}), "TERM", ruled=True)
+LATER = ShownRow(Variant("term", {"t": 2}), "TERM", printed="TERM")  # the same name in another setting
 
 
 class Artifact:

@@ -28,11 +28,11 @@ PLAIN = [sys.executable, "-P", "-m", "start_job"]
 SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"
 
 
-class Bare(launch.Server):
+class Bare(launch.StartServer):
     """A server that imports nothing and has little patience: ready in a moment."""
 
     command = [
-        *launch.Server.command[:2],
+        *launch.StartServer.command[:2],
         "-c",
         "from fairfl.runtime.warm_start import server\n"
         "server.preload = lambda *_: None; server.GRACE = 0.3; server.main()",
@@ -62,7 +62,7 @@ def path():
 
 @pytest.fixture(scope="module")
 def real():
-    with running(launch.Server, shared={"fairfl.jobs.train": ["fairfl.simulation.simulation"]}) as server:
+    with running(launch.StartServer, shared={"fairfl.jobs.train": ["fairfl.simulation.simulation"]}) as server:
         yield server
 
 

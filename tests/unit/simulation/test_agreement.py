@@ -10,7 +10,7 @@ import torch
 from fairfl.algorithms import load
 from fairfl.experiments.parts import Data, Split
 from fairfl.experiments.plugins import names
-from fairfl.partition.deal import Method, Spec, partition
+from fairfl.partition.deal import Method, PartitionSpec, partition
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
@@ -42,7 +42,7 @@ def federation(name: str) -> Clients:
     if name == "plain":
         # Unequal on purpose: the equal deal of `plain` would not test padding.
         tensors = {key: value[:58] for key, value in tensors.items()}
-    spec = Spec(
+    spec = PartitionSpec(
         data=Data(name="toy"),
         seed=3,
         partition_seed=None,

@@ -11,7 +11,7 @@ from torch import nn
 
 from fairfl.simulation.backends import dense_kernels, stacked_block
 from fairfl.simulation.backends import stacked as stacked_module
-from fairfl.simulation.backends.cpu_tuning import Tuning
+from fairfl.simulation.backends.cpu_tuning import CpuTuning
 from fairfl.simulation.backends.dense_kernels import supports
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
@@ -79,7 +79,7 @@ def test_any_federation_gives_equal_updates_in_both_backends(
     start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start, momentum=momentum, slope=slope)
     with pytest.MonkeyPatch.context() as patch:
-        rules = Tuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8, pass_share=pass_share)
+        rules = CpuTuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8, pass_share=pass_share)
         patch.setattr(stacked_module, "tuning", lambda: rules)
         patch.setattr(stacked_module, "PADDING", 0)
         patch.setattr(stacked_module, "FEWEST_SHARING", 2)
@@ -100,7 +100,7 @@ def test_other_forms_of_the_products_are_the_same_products(model, batch_size, lo
     monkeypatch.setattr(stacked_module, "FEWEST_SHARING", 2)
     monkeypatch.setattr(dense_kernels, "_onednn", lambda *tensors: calls.append(1) or onednn(*tensors))
     for changes in ({}, {"onednn_from": 0}, {"columns_from": 0}, {"pass_share": 2}):
-        rules = Tuning(alone_from=0, **changes)
+        rules = CpuTuning(alone_from=0, **changes)
         monkeypatch.setattr(dense_kernels, "CLASSES_FIRST", rules.columns_from)
         for module in (dense_kernels, stacked_module, stacked_block):
             monkeypatch.setattr(module, "tuning", lambda rules=rules: rules)

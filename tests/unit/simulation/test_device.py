@@ -12,7 +12,7 @@ from fairfl.runtime import machine
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation import device
 from fairfl.simulation.backends import cpu_tuning, heap
-from fairfl.simulation.backends.cpu_tuning import Tuning
+from fairfl.simulation.backends.cpu_tuning import CpuTuning
 
 # Everything that multiplies: layers, convolutions, LSTMs.
 PRODUCTS = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
@@ -74,7 +74,9 @@ def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
 
 
 # -- How a kind of CPU is named, and which rules it gets.
-@pytest.mark.parametrize(("kind", "rules"), [(cpu_tuning.kind(), Tuning(5, math.inf, 7)), ("Other AVX2048", Tuning())])
+@pytest.mark.parametrize(
+    ("kind", "rules"), [(cpu_tuning.kind(), CpuTuning(5, math.inf, 7)), ("Other AVX2048", CpuTuning())]
+)
 def test_rules_are_those_of_this_kind_of_cpu(tmp_path, monkeypatch, kind, rules):
     measured = {"onednn_from": 5, "stack_bytes": 7, "measured": "once"}
     (tmp_path / "cpu_tuning.json").write_text(json.dumps({kind: measured}))
@@ -89,7 +91,7 @@ def test_the_kind_says_which_instructions_torch_uses():
 def test_committed_rules_can_be_read():
     for rules in json.loads(cpu_tuning.FILE.read_text()).values():
         assert rules.pop("measured")
-        assert {*rules} <= {field.name for field in fields(Tuning)} and min(rules.values()) > 0
+        assert {*rules} <= {field.name for field in fields(CpuTuning)} and min(rules.values()) > 0
 
 
 # -- Freed memory goes back to the system.

@@ -14,7 +14,7 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, summary_lines
 from fairfl.terminal.names import describe_job, located
-from fairfl.terminal.progress import Job, Run
+from fairfl.terminal.progress import RunningJob, RunProgress
 from fairfl.workflow.plan import kind
 from tests.unit import rows as rows_of
 
@@ -32,8 +32,8 @@ def info(rule, log="", output="", **wildcards):
 
 
 @pytest.fixture()
-def run() -> Run:
-    run = Run(clock=Clock())
+def run() -> RunProgress:
+    run = RunProgress(clock=Clock())
     run.plan({"train": 4, "table": 2, "all": 1, "total": 7})
     return run
 
@@ -48,7 +48,7 @@ def test_a_job_that_was_tried_again_has_not_failed(run):
 
 def test_a_running_job_says_how_far_it_is(tmp_path):
     log = tmp_path / "x.log"
-    job = Job("train", "x", str(log), "", 0.0)
+    job = RunningJob("train", "x", str(log), "", 0.0)
     assert job.doing() == ""
     log.write_text("starts\nround 20/100  38.6 rounds/s  accuracy 0.5  3 s to go\n")
     assert job.doing() == "round 20 of 100, 38.6 rounds/s, 3 s left"
@@ -114,7 +114,7 @@ def test_jobs_that_failed_in_the_same_way_are_told_together_each_once(run, tmp_p
 @pytest.mark.parametrize("called", ["/x/src/fairfl/__main__.py", __file__, "snakemake"])
 def test_the_command_of_one_job_works_when_pasted(tmp_path, monkeypatch, called):
     """A Python file cannot be called; and the shell may be in another folder than Snakemake is."""
-    job = Job("train", "a", "a.log", "results/a b.csv", 0.0)
+    job = RunningJob("train", "a", "a.log", "results/a b.csv", 0.0)
     monkeypatch.setenv("PWD", str(Path.cwd()))
     command = f"{sys.executable} -m snakemake --cores 1 -- 'results/a b.csv'"
     assert summary.rerun_command(job, called, {}) == command

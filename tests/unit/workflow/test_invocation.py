@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairfl.runtime import kept, records
-from fairfl.workflow.invocation import Call
+from fairfl.workflow.invocation import Invocation
 from fairfl.workflow.rerun import RerunDecision
 
 RESULTS = "results/tiny"
@@ -44,7 +44,7 @@ def said_in(done: SimpleNamespace) -> str:
     return record["spec"]["is"]
 
 
-def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Call:
+def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Invocation:
     """One that has begun, of which all jobs are to run."""
     known = {one.name: one for one in jobs}
     rerun = SimpleNamespace(
@@ -53,7 +53,7 @@ def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Call:
         say=print,
         intact=SimpleNamespace(save=lambda: None),
     )
-    made = Call(lambda judge: known, lambda: rerun, keep)
+    made = Invocation(lambda judge: known, lambda: rerun, keep)
     made.begin(rerun, known)
     return made
 

@@ -15,7 +15,7 @@ from fairfl.judgement.recorded import Place
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import endless, unit_words
 from fairfl.reporting.compared import Known, cell_view, compared
-from fairfl.reporting.inputs import Row
+from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.text import readable
@@ -135,7 +135,7 @@ def _row(
 
 
 def _head(
-    paper: Paper, labels: Mapping[str, str], known: Known, axis: str, key: str, rows: list[Row]
+    paper: Paper, labels: Mapping[str, str], known: Known, axis: str, key: str, rows: list[ShownRow]
 ) -> HeadView:
     marked = marks({word for row in rows for word in known.get(row, ())})
     metric = metric_of(paper.metrics, key) if axis == "metric" else None

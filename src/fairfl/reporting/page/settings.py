@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from fairfl.experiments.described import Algorithm
+from fairfl.experiments.described import DescribedAlgorithm
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
@@ -51,7 +51,9 @@ def setting_view(workload: Workload, name: str) -> dict[str, Any]:
     return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
 
 
-def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]) -> dict[str, Any]:
+def algorithm_view(
+    key: str, algorithm: DescribedAlgorithm, artifacts: Iterable[Artifact]
+) -> dict[str, Any]:
     """Hyper-parameters of an algorithm: fixed values, values of the rows, the paper's grid, source."""
     used: dict[str, dict[str, None]] = {}
     for row in (row for artifact in artifacts for row in artifact.rows if row.algorithm == key):

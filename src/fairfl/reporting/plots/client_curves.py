@@ -16,7 +16,7 @@ from fairfl.experiments.base import Strict
 from fairfl.metrics.registry import DIFFER
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
@@ -81,7 +81,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         names = rounds.groupby("client")["owner"].first().tolist()
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
 
-    def draw_one(axes: Axes, panel: tuple[str, Row]) -> pd.DataFrame:
+    def draw_one(axes: Axes, panel: tuple[str, ShownRow]) -> pd.DataFrame:
         quantity, row = panel
         kind, part = quantity.split("_")
         frame = over_seeds(row.of(rounds), row, quantity, config.band)
@@ -110,7 +110,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, drawn[COLUMNS]
 
 
-def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:
+def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str, band: str) -> pd.DataFrame:
     """Mean and band of one quantity per client and round."""
     result = mean_and_band(
         frame.groupby(["setting", "client", "round"], sort=True)[quantity], band

@@ -25,7 +25,7 @@ from fairfl.experiments.base import Strict
 from fairfl.judgement.cells import Cell
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.reporting.notes import plural, seeds_text
 from fairfl.runtime.errors import FairflError
 
@@ -74,7 +74,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         )
     lines = 2 if drawn["model"].notna().any() else 1
 
-    def draw_one(axes: Axes, row: Row) -> pd.DataFrame:
+    def draw_one(axes: Axes, row: ShownRow) -> pd.DataFrame:
         _bars(axes, panels[row])
         _below(axes, panels[row], names, lines)
         return panels[row]
@@ -114,7 +114,7 @@ def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict
 
 
 # -- numbers ----------------------------------------------------------------------------------
-def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.DataFrame:
+def _split(inputs: Inputs, setting: str, row: ShownRow, agents: pd.DataFrame) -> pd.DataFrame:
     """COLUMNS of one row, one line per agent; NaN where a seed has no finite value."""
     records = []
     for client, cluster in agents.itertuples(index=False):
@@ -147,7 +147,7 @@ def _difference(loss: Cell, excess: Cell) -> float:
     return float(np.mean([value - excess.by_seed[seed] for seed, value in loss.by_seed.items()]))
 
 
-def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None) -> None:
+def _say_assignment(inputs: Inputs, row: ShownRow, rand: Cell | None) -> None:
     """Whether agents follow models as the true clusters have it; which model serves which cluster does not matter."""
     if rand:
         values = [*rand.by_seed.values()]

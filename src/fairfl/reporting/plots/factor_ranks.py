@@ -17,7 +17,7 @@ from fairfl.experiments.base import Labelled, Names
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, NoRunsError, Row
+from fairfl.reporting.inputs import Inputs, NoRunsError, ShownRow
 from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
 from fairfl.runtime.errors import FairflError
 
@@ -84,7 +84,7 @@ def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]
     return {factor: levels for factor, levels in found.items() if factor == ALL or len(levels) > 1}
 
 
-def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.ndarray:
+def _won(inputs: Inputs, setting: str, row: ShownRow, base: ShownRow, metric: str) -> np.ndarray:
     """Wins by seed that both have, [seeds]: 1 where the row is better than the baseline, 0.5 where equal, else 0."""
     mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, base, metric)
     if mine is None or theirs is None:
@@ -100,8 +100,8 @@ def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.n
 
 def _compared(
     group: Ranked,
-    won: dict[Row, list[np.ndarray]],
-    base: Row,
+    won: dict[ShownRow, list[np.ndarray]],
+    base: ShownRow,
     factor: str,
     levels: dict[str, list[int]],
 ) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def _compared(
     return frame.assign(p_holm=holm(frame["p"].to_numpy(float)))
 
 
-def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
+def _draw(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> Figure:
     """Ranks by level, a rule between two factors; shares of pairs won."""
     figure = style.canvas(style.PAGE, 1.5 + 0.19 * len(group.rows))
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)

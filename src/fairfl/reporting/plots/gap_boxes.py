@@ -13,7 +13,7 @@ from pydantic import Field
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines, panelled
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 
 NEEDS = ("tidy",)
 COLUMNS = ["setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit"]
@@ -47,7 +47,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[COLUMNS]
 
 
-def _of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
+def _of_clients(inputs: Inputs, setting: str, row: ShownRow, family: str) -> pd.DataFrame:
     """COLUMNS of a row's clients, seed by seed."""
     records = []
     for metric in (
@@ -62,7 +62,9 @@ def _of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataF
     return pd.DataFrame(records, columns=COLUMNS).sort_values(["seed", "client"])
 
 
-def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
+def _box(
+    axes: Axes, at: int, points: pd.DataFrame, row: ShownRow, color: str, inputs: Inputs
+) -> None:
     good = points[np.isfinite(points["value"].astype(float))]
     if lost := len(points) - len(good):
         inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(points)} points)"])

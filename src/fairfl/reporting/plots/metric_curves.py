@@ -22,7 +22,7 @@ from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
 from fairfl.reporting.frames import metric_grid
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_curves import BANDS, banded, mean_and_band
 from fairfl.runtime.errors import FairflError
@@ -102,7 +102,7 @@ def _panel(
     config: Config,
     setting: str,
     metric: str,
-    look_of: dict[Row, dict[str, Any]],
+    look_of: dict[ShownRow, dict[str, Any]],
 ) -> pd.DataFrame:
     """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
@@ -146,7 +146,9 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
     return values.reset_index(name="value")
 
 
-def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
+def looks(
+    inputs: Inputs, rows: list[ShownRow], color_by: str | None
+) -> dict[ShownRow, dict[str, Any]]:
     """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
 
     Raises FairflError if no row has the hyper-parameter.
@@ -159,7 +161,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
         raise FairflError(
             f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}"
         )
-    value_of: dict[Row, Hashable] = {
+    value_of: dict[ShownRow, Hashable] = {
         row: dict(row.variant.values).get(color_by) for row in inputs.rows
     }
     values = list(dict.fromkeys(value_of.values()))

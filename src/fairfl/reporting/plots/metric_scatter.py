@@ -17,7 +17,7 @@ from pydantic import Field
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
 from fairfl.reporting.frames import panelled
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
@@ -71,7 +71,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, frame
 
 
-def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
+def _looks(inputs: Inputs, config: Config) -> dict[ShownRow, tuple[str, style.Look]]:
     """What the legend calls a row, with colour and shape: those of its algorithm's first row, or its own."""
     shown, first = inputs.measured(), {row.algorithm: row for row in reversed(inputs.rows)}
     ran, own = {row.algorithm for row in shown}, config.by == "row"
@@ -86,7 +86,7 @@ def _looks(inputs: Inputs, config: Config) -> dict[Row, tuple[str, style.Look]]:
 
 
 def _marks(
-    axes: Axes, inputs: Inputs, config: Config, setting: str, row: Row, look: style.Look
+    axes: Axes, inputs: Inputs, config: Config, setting: str, row: ShownRow, look: style.Look
 ) -> list[dict[str, Any]]:
     """Our mark and the paper's of a row, drawn where there are such."""
     records, names = [], row.names(setting)

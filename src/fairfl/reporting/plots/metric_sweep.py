@@ -21,7 +21,7 @@ from fairfl.experiments.base import Labelled
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
 from fairfl.reporting.frames import metric_grid
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -98,7 +98,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 # -- numbers ----------------------------------------------------------------------------------
-def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
+def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]:
     """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
     if unplaced := config.places.keys() ^ set(inputs.settings if config.places else ()):
         name = min(unplaced)
@@ -106,7 +106,7 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
         raise FairflError(
             f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}"
         )
-    at: dict[tuple[str, Row], float] = {}
+    at: dict[tuple[str, ShownRow], float] = {}
     for setting in inputs.settings:
         for row in inputs.rows_in(setting):
             x = config.places[setting] if config.places else _value(inputs, config, row)
@@ -124,7 +124,7 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
     return at
 
 
-def _value(inputs: Inputs, config: Config, row: Row) -> float:
+def _value(inputs: Inputs, config: Config, row: ShownRow) -> float:
     """A row's value of the hyper-parameter."""
     value = next((value for key, value in row.variant.values if key == config.key), config.default)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -138,7 +138,7 @@ def _value(inputs: Inputs, config: Config, row: Row) -> float:
 
 
 def _numbers(
-    inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[str]
+    inputs: Inputs, at: dict[tuple[str, ShownRow], float], algorithms: list[str]
 ) -> pd.DataFrame:
     """COLUMNS of all marks, ours and the paper's, of the algorithms that were run; NaN where a run diverged."""
     records: list[dict[str, Any]] = []
@@ -160,7 +160,7 @@ def _numbers(
 
 
 # -- drawing ----------------------------------------------------------------------------------
-def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, style.Look]:
+def _looks(inputs: Inputs, rows: list[ShownRow]) -> dict[str, style.Look]:
     """Colour, mark and dashes of each algorithm."""
     looks = {}
     for row in rows:

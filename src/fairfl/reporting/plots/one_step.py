@@ -25,7 +25,7 @@ from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")
@@ -128,7 +128,7 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     return Toy(pairs, config.start, config.step)
 
 
-def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
+def _next(inputs: Inputs, toy: Toy, setting: str, row: ShownRow) -> float | None:
     """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
     x, _ = mean_and_std(inputs.cell(setting, row, "parameter_0"))
     if not np.isfinite(x):
@@ -140,7 +140,7 @@ def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
     return x
 
 
-def _tau(row: Row) -> float | None:
+def _tau(row: ShownRow) -> float | None:
     """The temperature of a row that is on the curve over tau."""
     values = dict(row.variant.values)
     return float(values["tau"]) if row.algorithm == "fedeba" and set(values) == {"tau"} else None
@@ -170,7 +170,7 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
 
 
 def _drawn(
-    toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float]
+    toy: Toy, x: np.ndarray, runs: dict[ShownRow, float], paper: dict[ShownRow, float]
 ) -> pd.DataFrame:
     """What the left panel shows: curves, the start, local models and next models."""
     curves = [
@@ -194,9 +194,9 @@ def _losses_panel(
     axes: Axes,
     toy: Toy,
     x: np.ndarray,
-    runs: dict[Row, float],
-    paper: dict[Row, float],
-    looks: dict[Row, Look],
+    runs: dict[ShownRow, float],
+    paper: dict[ShownRow, float],
+    looks: dict[ShownRow, Look],
 ) -> None:
     for k, curve in enumerate(toy.losses(x)):
         axes.plot(
@@ -229,7 +229,7 @@ def _losses_panel(
 
 
 def _tau_panel(
-    axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look]
+    axes: Axes, sweep: pd.DataFrame, gaps: dict[ShownRow, float], looks: dict[ShownRow, Look]
 ) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
     axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])

@@ -19,7 +19,7 @@ from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
 from fairfl.reporting import style
 from fairfl.reporting.frames import named_lines
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.ranked import split
 
@@ -98,7 +98,7 @@ def _unit(unit: str) -> str:
     return "percent_points" if unit == "percent" else unit
 
 
-def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
+def _has(inputs: Inputs, setting: str, row: ShownRow, metric: str) -> bool:
     """True if the artifact has the metric of a row in a setting."""
     return row.setting in (None, setting) and metric in inputs.spec.artifact.columns_for(
         row.algorithm, setting
@@ -107,7 +107,7 @@ def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
 
 def _panel(
     axes: Axes, inputs: Inputs, setting: str, metric: str,
-    own: list[tuple[Row, style.Look]], others: list[Row], corrected: bool,
+    own: list[tuple[ShownRow, style.Look]], others: list[ShownRow], corrected: bool,
 ) -> pd.DataFrame:  # fmt: skip
     records, marks = [], []
     unit = _unit(inputs.spec.metrics[metric].unit)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_scatter import class_keys, scatter
 from fairfl.runtime.errors import FairflError
@@ -79,7 +79,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def _lines(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], looks: dict[Row, style.Look]
+    axes: Axes,
+    inputs: Inputs,
+    setting: str,
+    rows: list[ShownRow],
+    looks: dict[ShownRow, style.Look],
 ) -> tuple[list[dict[str, Any]], set[int]]:
     records, seeds = [], set()
     for row in rows:
@@ -133,8 +137,8 @@ def _bars(
     axes: Axes,
     inputs: Inputs,
     setting: str,
-    rows: list[Row],
-    looks: dict[Row, style.Look],
+    rows: list[ShownRow],
+    looks: dict[ShownRow, style.Look],
     family: str,
     clients: int,
 ) -> list[dict[str, Any]]:

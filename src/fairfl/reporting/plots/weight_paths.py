@@ -13,7 +13,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, NoRunsError, Row
+from fairfl.reporting.inputs import Inputs, NoRunsError, ShownRow
 from fairfl.reporting.plots.client_curves import curves, over_seeds
 from fairfl.runtime.errors import FairflError
 
@@ -71,7 +71,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def _plane(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: pd.DataFrame
+    axes: Axes, inputs: Inputs, setting: str, rows: list[ShownRow], samples: pd.DataFrame
 ) -> list[pd.DataFrame]:
     paths = _paths(inputs, setting, rows)
     reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
@@ -100,7 +100,7 @@ def _plane(
     return [*frames, contour.assign(setting=setting, panel="contour")]
 
 
-def _draw_paths(axes: Axes, inputs: Inputs, paths: dict[Row, Path]) -> None:
+def _draw_paths(axes: Axes, inputs: Inputs, paths: dict[ShownRow, Path]) -> None:
     """The paths from start to end, with a legend."""
     looks = style.looks(inputs)
     for number, (row, (_, theta)) in enumerate(paths.items()):
@@ -115,9 +115,9 @@ def _draw_paths(axes: Axes, inputs: Inputs, paths: dict[Row, Path]) -> None:
     axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
 
 
-def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, Path]:
+def _paths(inputs: Inputs, setting: str, rows: list[ShownRow]) -> dict[ShownRow, Path]:
     """The paths of rows up to the first step that is not finite."""
-    paths: dict[Row, Path] = {}
+    paths: dict[ShownRow, Path] = {}
     for row in rows:
         model = inputs.model(setting, row)
         if model is None:

@@ -10,7 +10,7 @@ from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import latex_symbol, symbol
 from fairfl.reporting import formulas
 from fairfl.reporting.facts import Facts
-from fairfl.reporting.inputs import Row
+from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import MARKS
 
 
@@ -128,7 +128,7 @@ def _latex_character(character: str) -> str | None:
     return character if latin or character in _LETTERS else None
 
 
-def latex_row(row: Row) -> str:
+def latex_row(row: ShownRow) -> str:
     """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
     return row.variant.latex(row.title, latex) if row.printed is None else latex(row.printed)
 
@@ -217,7 +217,7 @@ class Markup:
     text: Callable[[str], str]
     number: Callable[[str], str]
     bold: str
-    row: Callable[[Row], str]
+    row: Callable[[ShownRow], str]
     key: Callable[[str], str]  # of a hyper-parameter
     table: Callable[[list[str], Header, list[list[str]], set[int], str], str]
 

@@ -13,7 +13,7 @@ from fairfl.judgement.cells import NO_VARIANT, Cell
 from fairfl.judgement.units import endless, printed, printed_cell, printed_spread
 from fairfl.metrics.origin import origin
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import grouped, plural
 from fairfl.reporting.pivot import frame_of
 
@@ -75,9 +75,9 @@ class Number:
 
 def numbers_of(inputs: Inputs) -> pd.DataFrame:
     """The table's numbers, line by line; of a row without a name where they belong to no algorithm."""
-    found: list[tuple[str, Row, str, Number]] = []
+    found: list[tuple[str, ShownRow, str, Number]] = []
     for setting in inputs.settings:
-        for row in inputs.rows_in(setting) or [Row(NO_VARIANT, "")] * (not inputs.rows):
+        for row in inputs.rows_in(setting) or [ShownRow(NO_VARIANT, "")] * (not inputs.rows):
             found += _line(inputs, setting, row)
     frame = frame_of(inputs.spec.artifact, inputs.rows, found)
     scores = pd.Series([number.score for number in frame["number"]], frame.index, float)
@@ -88,7 +88,7 @@ def numbers_of(inputs: Inputs) -> pd.DataFrame:
     return frame.assign(number=marked)
 
 
-def _line(inputs: Inputs, setting: str, row: Row) -> list[tuple[str, Row, str, Number]]:
+def _line(inputs: Inputs, setting: str, row: ShownRow) -> list[tuple[str, ShownRow, str, Number]]:
     """The numbers of a row. Beside choices, counts and what settings say stands the paper's number."""
     given = inputs.spec.artifact.columns_for(row.algorithm, setting)
     columns = [metric for column in given for metric in inputs.members(column, setting)]

@@ -19,7 +19,7 @@ from fairfl.judgement.cells import number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, units
 from fairfl.reporting.pivot import pivots_of
@@ -88,7 +88,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     return csv(inputs, numbers, known), *pages_of
 
 
-def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[Row, Known]) -> str:
+def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[ShownRow, Known]) -> str:
     """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for one in numbers.itertuples():

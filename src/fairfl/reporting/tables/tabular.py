@@ -10,7 +10,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import metric_of
-from fairfl.reporting.inputs import Row
+from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import marks
 from fairfl.reporting.pivot import Pivot, spans
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup
@@ -71,7 +71,7 @@ def tabulars(
     pivots: Sequence[Pivot],
     settings: Mapping[str, str],
     metrics: Mapping[str, Metric],
-    known: Mapping[Row, Collection[str]],
+    known: Mapping[ShownRow, Collection[str]],
     cell: Callable[..., str],
 ) -> dict[Markup, list[str]]:
     """Each pivot in Markdown and LaTeX. `settings` and `metrics` name the heads, `known` says how the hyper-parameters
@@ -85,7 +85,7 @@ def tabulars(
 
 def _head(
     markup: Markup, settings: Mapping[str, str], metrics: Mapping[str, Metric],
-    known: Mapping[Row, Collection[str]], axis: str, key: str, rows: list[Row],
+    known: Mapping[ShownRow, Collection[str]], axis: str, key: str, rows: list[ShownRow],
 ) -> list[str]:  # fmt: skip
     """What a line or column is called, in lines of a header; the last one bears the marks of its rows."""
     metric = metric_of(metrics, key) if axis == "metric" else None

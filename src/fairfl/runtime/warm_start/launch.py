@@ -20,7 +20,7 @@ _ONE_THREAD["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
 WORTH = 4  # jobs; for fewer the server's own start costs more than it saves
 
 
-class Server:
+class StartServer:
     """Starts and ends the server of one workflow. Jobs find it through the environment."""
 
     command = [sys.executable, "-P", "-m", "fairfl.runtime.warm_start.server"]

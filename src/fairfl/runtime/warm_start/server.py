@@ -100,7 +100,7 @@ def fixed(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Job:
+class ForkedJob:
     """A client's connection and the process that runs for it."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -118,7 +118,7 @@ class Server:
     def __init__(self, listener: socket.socket, workflow: int) -> None:
         self.listener, self.workflow, self.open = listener, workflow, True
         self.identity = identity(), fixed(os.environ)
-        self.jobs: set[Job] = set()
+        self.jobs: set[ForkedJob] = set()
         self.woken, self.wake = socket.socketpair()
         self.wake.setblocking(False)
         self.selector = selectors.DefaultSelector()
@@ -166,11 +166,11 @@ class Server:
                     self.forget(job)
 
     def accept(self) -> None:
-        job = Job(self.listener.accept()[0])
+        job = ForkedJob(self.listener.accept()[0])
         self.jobs.add(job)
         self.selector.register(job.connection, selectors.EVENT_READ, lambda: self.read(job))
 
-    def read(self, job: Job) -> None:
+    def read(self, job: ForkedJob) -> None:
         """One message of a client: its request, then signals; nothing if it is gone."""
         try:
             message, files, _, _ = socket.recv_fds(job.connection, 2**20, 4)
@@ -185,7 +185,7 @@ class Server:
         for file in files:
             os.close(file)
 
-    def abandon(self, job: Job) -> None:
+    def abandon(self, job: ForkedJob) -> None:
         """Nobody waits for the job any more: end it."""
         if not job.pid:
             self.forget(job)
@@ -194,13 +194,13 @@ class Server:
             job.signal(signal.SIGTERM)
             job.kill_at = time.monotonic() + GRACE
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: ForkedJob) -> None:
         if not job.kill_at:
             self.selector.unregister(job.connection)
         job.connection.close()
         self.jobs.remove(job)
 
-    def fork(self, job: Job, message: bytes, files: list[int]) -> None:
+    def fork(self, job: ForkedJob, message: bytes, files: list[int]) -> None:
         """Start the job's process. A client that cannot have one here is forgotten, and starts plainly."""
         try:
             theirs, *request = marshal.loads(message)
@@ -223,7 +223,7 @@ class Server:
 
     def _become(
         self,
-        job: Job,
+        job: ForkedJob,
         files: list[int],
         argv: list[str],
         environment: dict,

@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name(*READS)
 
 
 @dataclass(frozen=True)
-class Tuning:
+class CpuTuning:
     """Rules by shape. Multiply-adds are those of one product, samples x inputs x outputs; infinity means never."""
 
     # Multiply-adds of a product from which oneDNN is quicker than torch's BLAS. MKL keeps to AVX2 on an AMD CPU.
@@ -49,13 +49,13 @@ def kind() -> str:
 
 
 @cache
-def tuning() -> Tuning:
+def tuning() -> CpuTuning:
     """What was measured on this kind of CPU; the defaults where nothing was."""
     measured = json.loads(FILE.read_bytes()).get(kind(), {})
-    return Tuning(
+    return CpuTuning(
         **{
             field.name: float(measured[field.name])
-            for field in fields(Tuning)
+            for field in fields(CpuTuning)
             if field.name in measured
         }
     )

@@ -113,7 +113,7 @@ class Terms(NamedTuple):
     force: Tensor | None = None  # rate
 
 
-class Linear:
+class DenseLayer:
     """y = x w^T + b for w [*m, out, in] and b [*m, 1, out], if there is b; products in `product` precision.
 
     If it is `rectified`, y = max(x w^T + b, 0).
@@ -252,7 +252,7 @@ class Linear:
                 z.addcmul_(anchor - y, prox)
 
 
-class DelayedLinear(Linear):
+class DelayedLinear(DenseLayer):
     """A first layer whose w is read and written once in several steps, on batches X_0, X_1, ... that it knows ahead.
 
     With G_r the gradient with respect to the outputs of step r, step s finds w - sum_{r<s} G_r^T X_r, and so

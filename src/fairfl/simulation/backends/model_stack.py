@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends.dense_kernels import DelayedLinear, Dropout, Linear, Terms
+from fairfl.simulation.backends.dense_kernels import DelayedLinear, DenseLayer, Dropout, Terms
 from fairfl.simulation.losses import ClosedForm
 
 
@@ -57,7 +57,7 @@ class ModelStack:
             () if shape.models == 1 else (shape.models,)
         )  # leading dimension of all tensors
         self.layers = list(self._layers(model, like))
-        self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]
+        self.dense = [layer for layer in self.layers if isinstance(layer, DenseLayer)]
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.lowest = self.dense[shape.frozen_layers]  # gradients go no deeper
         self.classes = self.dense[-1].shapes[0][-2]
@@ -85,7 +85,7 @@ class ModelStack:
                 sizes = self.models, layer.in_features, layer.out_features
                 kind = above is None, layer.bias is not None, isinstance(above, nn.ReLU)
                 delayed = self.shape.steps_a_pass > 1 and layer is model[1]
-                yield (DelayedLinear if delayed else Linear)(*sizes, like, self.product, *kind)
+                yield (DelayedLinear if delayed else DenseLayer)(*sizes, like, self.product, *kind)
             elif isinstance(layer, nn.Dropout) and layer.p > 0:
                 yield Dropout(layer.p)
 
@@ -179,7 +179,7 @@ class ModelStack:
         gradient = gradient if exact else gradient.to(value.dtype)
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.lowest)
-            if isinstance(layer, Linear):
+            if isinstance(layer, DenseLayer):
                 layer.step(terms)  # at once, while the caches hold its weights
             if layer is self.lowest:
                 break

@@ -21,7 +21,7 @@ from fairfl.simulation.backends.interface import (
     Work,
     dropout_seed,
 )
-from fairfl.simulation.backends.sequential_step import Buffer, Factors, StepKind, step
+from fairfl.simulation.backends.sequential_step import Buffer, StepFactors, StepKind, step
 from fairfl.simulation.clients import Part
 from fairfl.simulation.flat_parameters import bind, count, flatten
 from fairfl.simulation.losses import ClosedForm, Loss
@@ -92,7 +92,7 @@ class Sequential:
             self.targets = self.manual_step.loss.targets(
                 self.labels, classes, self.flat.dtype
             ).T.contiguous()
-        self.factors = Factors(self.flat)
+        self.factors = StepFactors(self.flat)
         self.on_gpu = self.flat.device.type == "cuda"
         self.slope: Slope | None = None
         self.objective: Objective | None = None

@@ -34,7 +34,7 @@ class StepKind(NamedTuple):
     measured: bool = False  # the sum of the batch's losses is left in `total`
 
 
-class Factors:
+class StepFactors:
     """Numbers of a step in tensors that stay. Filling one does not wait for a GPU, as copying a new one there would."""
 
     def __init__(self, like: Tensor) -> None:
