@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from fairfl.experiments.config import Config, check_given
+from fairfl.experiments.config import Config
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -82,7 +82,6 @@ def _check(word: str) -> None:
         raise FairflError(
             f"--config {word}: config.yaml has no key {name!r}{nearest(name, Config.model_fields)}"
         )
-    check_given([word])
     if dot:
         raise FairflError(f"--config {word}: write --config '{name}={{{part}: {value}}}'")
 

@@ -18,7 +18,6 @@ from pydantic import (
 )
 
 from fairfl.experiments.base import DISTINCT, Names, Strict
-from fairfl.experiments.strict import ambiguous
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain_data
 from fairfl.runtime.fingerprint import fingerprint
@@ -46,9 +45,6 @@ def _number(value: Any) -> Any:
     """Text may stand for a number, but true and false do not."""
     if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
         raise ValueError(f"{plain_data.shown(value)}: expected numbers, not true or false")
-    for part in value if isinstance(value, list) else [value]:
-        if isinstance(part, str) and (what := ambiguous(part.strip())):
-            raise ValueError(what)
     return value
 
 
@@ -239,19 +235,6 @@ class Config(_FromTheCommandLine):
                     f"{plain_data.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}"
                 )
         return value
-
-
-# Keys whose values are names.
-_TEXTS = ("scale", "papers", "artifacts", "settings", "algorithms", "data_folder", "mirrors")
-
-
-def check_given(words: Iterable[str]) -> None:
-    """Raises SpecError for a KEY=VALUE of a command line whose number others read otherwise."""
-    for word in words:
-        key, _, value = word.partition("=")
-        for part in re.split(r"[\s,{}\[\]]+|:\s+", value) if key not in _TEXTS else ():
-            if what := ambiguous(part.strip("'\"")):
-                raise SpecError(f"--config {key}: {what}")
 
 
 def with_papers(config: Config, available: Iterable[str], without: Collection[str] = ()) -> Config:

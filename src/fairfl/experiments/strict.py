@@ -4,7 +4,6 @@ Every file that a user edits (config.yaml, papers/*.yaml, scales/*.yaml) is read
 fairfl.runtime.validation.check.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from fairfl.runtime.plain_data import one_line, shown
 from fairfl.runtime.validation import SpecError, nearest
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MOST_BYTES = 16 * 2**20
 
 
 class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
@@ -27,47 +25,19 @@ class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
         for key, _ in [] if hasattr(node, "is_flat") else node.value:
             name = key.tag, str(key.value)
             if name in keys and key.tag != "tag:yaml.org,2002:merge":
-                raise _fault(f"key {shown(key.value)} is given twice", key)
+                what = f"key {shown(key.value)} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
             keys.add(name)
         node.is_flat = True
         super().flatten_mapping(node)
 
 
-def _fault(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
-    return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
-
-
-_LEADING_ZERO = re.compile(r"[-+]?0\d+")
-_IN_PARTS = re.compile(
-    r"[-+]?\d+([_:][\d_]+)+(\.[\d_]*)?"
-)  # 1_000 and 1:30, which is a number to base 60
-
-
-def ambiguous(text: str) -> str:
-    """What is wrong with a number that YAML 1.1 takes for another one than people do; "" of others."""
-    if not (_LEADING_ZERO.fullmatch(text) or _IN_PARTS.fullmatch(text)):
-        return ""
-    value = yaml.safe_load(text)
-    return f"{text}: YAML reads {value}, others do not. Expected digits. Try {value}, or '{text}' for a text"
-
-
 def _mapping(loader: Any, node: Any) -> dict:
-    """A mapping's own keys count before merged ones, of several merged mappings the first."""
-    loader.flatten_mapping(node)
-    pairs = ((loader.construct_object(key, deep=True), value) for key, value in node.value)
-    return {key: loader.construct_object(value, deep=True) for key, value in pairs}
-
-
-def _number(loader: Any, node: Any) -> Any:
-    """Raises at one that others read otherwise."""
-    if what := ambiguous(node.value):
-        raise _fault(what, node)
-    return _Loader.yaml_constructors[node.tag](loader, node)
+    """Complete at once: a mapping that holds itself is refused."""
+    return loader.construct_mapping(node, deep=True)
 
 
 _StrictLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_StrictLoader.add_constructor("tag:yaml.org,2002:int", _number)
-_StrictLoader.add_constructor("tag:yaml.org,2002:float", _number)
 # A day is written as text: no key wants a date.
 _StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_str)
 
@@ -77,15 +47,11 @@ def load(path: Path) -> Any:
     text = _text(path)
     try:
         return yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
+    except Exception as error:  # a tag on a wrong value (`!!int x`) may raise nearly anything
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        what = getattr(error, "problem", None) or str(error) or type(error).__name__
         raise SpecError(f"{path}{line}: not valid YAML: {one_line(what)}") from None
-    except Exception as error:  # a tag on a wrong value (`!!int x`) may raise nearly anything
-        raise SpecError(
-            f"{path}: not valid YAML: {one_line(str(error)) or type(error).__name__}"
-        ) from None
 
 
 def _text(path: Path) -> str:
@@ -94,15 +60,9 @@ def _text(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
             raise SpecError(f"{path}: not a file")
-        if path.stat().st_size > _MOST_BYTES:
-            raise SpecError(f"{path}: larger than {_MOST_BYTES} bytes")
-        return sealed.read_bytes(path).decode("utf-8")
+        return sealed.read_bytes(path).decode()
     except FileNotFoundError:
-        if path.is_symlink():
-            raise SpecError(f"{path}: a link to nothing") from None
-        siblings = (
-            sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        )
+        siblings = sorted(each.name for each in path.parent.glob("*.yaml"))
         raise SpecError(f"{path}: no such file{nearest(path.name, siblings)}") from None
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: not UTF-8 text (byte {error.start})") from None

@@ -24,7 +24,6 @@ from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles
 from snakemake.scheduling.job_scheduler import JobScheduler
 
-from fairfl.experiments.config import check_given
 from fairfl.experiments.references import left_out
 from fairfl.experiments.strict import load
 from fairfl.runtime import gpu_slots
@@ -172,8 +171,6 @@ def check_config(workflow: "Workflow") -> None:
     """
     for path in ("config.yaml", *map(os.path.relpath, workflow.config_settings.configfiles)):
         load(Path(path))
-    if is_main_process(workflow):
-        check_given(word for word in workflow.config_settings.config_args or () if "=" in word)
 
 
 def blamed(workflow: "Workflow", message: str) -> str:

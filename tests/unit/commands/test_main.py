@@ -124,9 +124,6 @@ def test_words_that_are_no_configuration_stay_as_they_are():
         ("verdict.significance_level=0.1", "write --config 'verdict={significance_level: 0.1}'"),
         ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
         ("=3", "config.yaml has no key ''"),
-        ("seeds=010", "--config seeds: 010: YAML reads 8"),
-        ("seeds=[0,1_2]", "--config seeds: 1_2: YAML reads 12"),
-        ("verdict={significance_level: 0_1}", "--config verdict: 0_1"),
     ],
 )
 def test_what_snakemake_would_answer_with_a_traceback(word, message):
