@@ -1,6 +1,6 @@
 """AAggFF. Hahn, Kim, Lee, Pursuing Overall Welfare in Federated Learning through Sequential Decision Making, ICML 2024.
 
-The weights p of all K clients are a portfolio that the server chooses anew in each round t = 1, 2, ...:
+The weights p of all K clients are a portfolio that the server chooses again in each round t = 1, 2, ...:
 
     l_t(p) = -log(1 + <p, r>)                                      decision loss, to be small in the long run
     u_k    = F_k / mean_j F_j                                      over the clients S of the round

@@ -27,7 +27,7 @@ Running means and variances of normalisation (buffers) are behind the parameters
 averaged by n_k, or, where the server keeps several models, by the weights of each.
 
 A client may also train more models than it received, or another one, a personal one for instance: `Plan.start`. A
-server that does not step but makes its model anew says so by `Aggregate.model`.
+server that does not step but replaces its model says so by `Aggregate.model`.
 """
 
 from collections.abc import Callable
@@ -164,7 +164,7 @@ class Plan:
 
     `slope` is phi'(l) for clients that descend phi(l) instead of l; it maps the losses of several models at once,
     [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
-    the module or a `functools.partial` of it: a lambda made anew in each round is captured anew on a GPU.
+    the module or a `functools.partial` of it: a lambda rebuilt in each round is captured again on a GPU.
 
     `start` [m, P + B] lets each client train a model of its own, [models, m, P + B] several, each from its own start;
     `prox` may then be a tensor [models], one factor for each. A client's models see the same batches. The proximal term

@@ -66,7 +66,7 @@ def inspect(path: Path, file: RemoteFile) -> Inspection:
 
 
 def has(raw: Path | None, file: RemoteFile, dataset: str) -> bool:
-    """Whether the data folder ``raw`` has the file, good or bad."""
+    """True if the data folder ``raw`` has the file, good or bad."""
     return raw is not None and (Path(raw) / file.relative(dataset)).is_file()
 
 

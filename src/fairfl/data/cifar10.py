@@ -1,7 +1,7 @@
 """CIFAR-10: 50000 + 10000 colour images of ten classes, 32x32 (Krizhevsky 2009).
 
 Two forms are read: the archive as published, and one of JPEG files that an offline mirror may carry
-(original images and parts, but lossy). The second is asked for when nobody has the first, and the
+(original images and parts, but lossy). The second is asked for when no place has the first, and the
 ``source`` says so.
 """
 

@@ -95,7 +95,7 @@ def find_all(
     mirrors: Sequence[str],
     offline: bool = False,
 ) -> list[Copy]:
-    """:func:`find` for every file, in order; files that the data set can do without are left out if nobody has them.
+    """:func:`find` for every file, in order; files that the data set can do without are left out if no place has them.
 
     Raises:
         SourceError: for the first file that fails; other failing files are named at its end.

@@ -1,7 +1,7 @@
 """EMNIST: handwritten letters and digits, 28x28 (Cohen, Afshar, Tapson, van Schaik 2017).
 
 Two files are read: the archive as published, and one that an offline mirror may carry, with the test part of split
-byclass alone. The second is asked for when nobody has the first, and the ``source`` says so.
+byclass alone. The second is asked for when no place has the first, and the ``source`` says so.
 """
 
 import zipfile

@@ -91,7 +91,7 @@ class Dataset(Protocol):
     """What every module ``fairfl.data.<name>`` has.
 
     Attributes:
-        PER_SEED: True where the data themselves are drawn anew for each run seed; may be missing, False.
+        PER_SEED: True where the data themselves are sampled again for each run seed; may be missing, False.
         Config: the options, each with a default.
     """
 

@@ -78,7 +78,7 @@ class Config(Strict):
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The file, which nobody publishes."""
+    """The file, which has no publisher."""
     return (csv_table.local_file(options.file),)
 
 

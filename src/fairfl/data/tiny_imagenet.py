@@ -2,7 +2,7 @@
 
 500 training and 50 validation images of each class have labels; the test images have none and are not read. Two forms
 are read: the archive as published, and a subset (the first 100 training images of each class in the order of their
-names, and all validation images) that an offline mirror may carry. The second is asked for when nobody has the first,
+names, and all validation images) that an offline mirror may carry. The second is asked for when no place has the first,
 and the ``source`` says so.
 """
 

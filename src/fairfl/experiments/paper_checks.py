@@ -1,4 +1,4 @@
-"""What a paper says in one place and names in another, held against each other."""
+"""What a paper says in one place and names in another, compared with each other."""
 
 from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module

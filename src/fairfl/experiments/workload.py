@@ -49,7 +49,7 @@ class Workload(ExperimentSelection):
 
     # -- data ---------------------------------------------------------------------------------
     def prepared(self, setting: str, seed: int) -> str:
-        """Key of the prepared data: data set, options that differ from default, seed if drawn anew for each one."""
+        """Key of the prepared data: data set, options that differ from default, seed if sampled again for each one."""
         if (setting, seed) not in self._keys:
             data = self.settings[setting].data
             declared = declaration("data", data.name)
@@ -194,7 +194,7 @@ class Workload(ExperimentSelection):
         return replace(self, available=available)
 
     def baseline(self, setting: str) -> Variant | None:
-        """The variant that the runs of a setting are held against, if an artifact asks for that."""
+        """The variant that the runs of a setting are compared with, if an artifact asks for that."""
         rows = [
             a.baseline
             for _, _, a in self.artifacts.values()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
-    """Names of the runs and what their losses are held against."""
+    """Names of the runs and what their losses are compared with."""
     declared, runs, seeds = (
         workload.settings[setting],
         workload.runs_of(setting),

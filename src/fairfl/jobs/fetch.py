@@ -39,7 +39,7 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
 
 
 def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]:
-    """What the file is known by. One that nobody publishes, by what it says now: an edit is another file. That is known
+    """What the file is known by. One without a publisher, by what it says now: an edit is another file. That is known
     before it is copied from a mirror, or all that it feeds would run once more afterwards.
     """
     if _is_own(file):
@@ -48,14 +48,14 @@ def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]
 
 
 def _is_own(file: RemoteFile) -> bool:
-    """One that nobody publishes."""
+    """One without a publisher."""
     return not (file.urls or file.sha256 or file.md5 or file.instead)
 
 
 def _check(
     files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str
 ) -> None:
-    """Raises FairflError if a file that nobody publishes was edited after the plan, which names it by its content."""
+    """Raises FairflError if a file without a publisher was edited after the plan, which names it by its content."""
     own = {file.relative(dataset) for file in files if _is_own(file)}
     planned = from_text(spec, dict, "--spec").get("files", {})
     for copy in copies:

@@ -44,7 +44,7 @@ class CollectedRun(JobSpec):
 
 
 class CollectSpec(JobSpec):
-    """The runs of a setting and what their losses are held against."""
+    """The runs of a setting and what their losses are compared with."""
 
     setting: str
     data: str = Field(description="name of the data set for tables")
@@ -283,7 +283,7 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 def metric_rows(
     spec: CollectSpec, run: Measured, baseline: Vectors | None
 ) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of a run; `baseline` is what it is held against."""
+    """(metric, unit, value) of a run; `baseline` is what it is compared with."""
     rows = evaluate(run.last[-1]) + evaluate_along(run.curves, spec.reported_part)
     rows += evaluate_summary(run.summary.measures)
     if spec.late_evaluations:

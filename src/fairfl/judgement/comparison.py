@@ -77,7 +77,7 @@ UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targe
 
 
 def reason_not_comparable(workload: Workload, setting: str, metric: str) -> Verdict | None:
-    """Why a number of this setting cannot be held against the paper's; None if it can.
+    """Why a number of this setting cannot be compared with the paper's; None if it can.
 
     A stand-in is another data set, named by a scale. A lossy copy or a part of the paper's own data set is none: it is
     checked, and its source stands under every artifact.

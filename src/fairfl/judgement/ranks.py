@@ -98,7 +98,7 @@ def not_told_apart(average: Sequence[float], difference: float) -> list[tuple[in
 
 def superiority(won: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """The mean over settings of the share of seeds that one method wins against another, and the ends of its percentile
-    bootstrap interval at LEVEL: settings are drawn anew, and the seeds of each; NaN with one setting.
+    bootstrap interval at LEVEL: settings are sampled again, and the seeds of each; NaN with one setting.
 
     `won`: of each setting [seeds], 1 where it is better, 0.5 where equal, 0 where worse. Equal arguments give equal
     ends.

@@ -42,7 +42,7 @@ def origins(metrics: Iterable[str]) -> tuple[Origin, ...]:
 
 
 def reference(metric: str) -> Reference | None:
-    """What the losses behind a metric are held against, as a setting names it; None: nothing."""
+    """What the losses behind a metric are compared with, as a setting names it; None: nothing."""
     if metric.startswith("gap_"):
         return "local_optimum"
     return "surrogate" if metric.startswith(("faa", "excess_")) else None

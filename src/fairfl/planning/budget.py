@@ -132,7 +132,7 @@ class Planner:
         return self._estimates[kind]
 
     def hours(self, name: str) -> float:
-        """Hours of a core, or of a GPU where jobs run on one; 0 where nobody knows."""
+        """Hours of a core, or of a GPU where jobs run on one; 0 where it is unknown."""
         found = self.estimate(name)
         seconds = 0.0 if found is None else found.gpu_seconds if self.on_gpu else found.core_seconds
         return seconds / 3600
@@ -150,7 +150,7 @@ class Planner:
         return self._missing[run.id]
 
     def _references(self, run: Run) -> list[str]:
-        """Local optima and surrogates that the losses of a run are held against."""
+        """Local optima and surrogates that the losses of a run are compared with."""
         kinds = tuple(
             f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate")
         )

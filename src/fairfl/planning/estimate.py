@@ -7,7 +7,7 @@
               the algorithm's share, of the setting; else of the same model; else of a model of that name
     share   = median over stored settings of the algorithm's rate, divided by that of all algorithms there
 
-Models that nobody has run have a rate in reference.json. Seconds are those of a core, or of a GPU, which a number of
+Models that have not been run have a rate in reference.json. Seconds are those of a core, or of a GPU, which a number of
 cores stands for, by model (reference.json).
 """
 
@@ -190,7 +190,7 @@ def _of_model(rule: str, text: str) -> list[TimedJob]:
 
 
 def _unmeasured(model: Mapping[str, Any]) -> float | None:
-    """The rate of a model that nobody has run: that of the first entry whose keys are the model's."""
+    """The rate of a model that has not been run: that of the first entry whose keys are the model's."""
     rates = reference()["unmeasured"]
     fitting = (one for one in rates if one["model"].items() <= model.items())
     return next((one["rate"] for one in fitting), None)

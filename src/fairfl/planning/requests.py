@@ -35,7 +35,7 @@ class Requests:
         return self._estimated(rule, tuple(sorted(words.items()))) if self.asks else None
 
     def seconds(self, rule: str) -> Callable[[Any], int]:
-        """Expected ones; 0 if nobody knows."""
+        """Expected ones; 0 if it is unknown."""
 
         def seconds(wildcards: Any) -> int:
             known = self._of(rule, wildcards)

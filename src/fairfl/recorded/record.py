@@ -1,4 +1,4 @@
-"""Reading and writing the record of one setting. Whatever is read has been held against its hashes."""
+"""Reading and writing the record of one setting. Whatever is read has been compared with its hashes."""
 
 import base64
 import io

@@ -1,7 +1,7 @@
-"""python -m fairfl.recorded.sums: write results/recorded/SHA256SUMS anew, from what lies there.
+"""python -m fairfl.recorded.sums: write results/recorded/SHA256SUMS again, from what lies there.
 
 The list has the sha256 of every file of the record, as `sha256sum -c` reads it. Whatever writes into the record does it
-here; `fairfl verify` and all that read the record compare it with the list. By hand it is written anew only after
+here; `fairfl verify` and all that read the record compare it with the list. By hand it is written again only after
 `git diff` has shown that each change is meant.
 """
 

@@ -45,7 +45,7 @@ OWN = FOLDER / "own"  # tables and figures of experiments of one's own, as CSV
 
 
 def filled(text: str, names: Mapping[str, Any], file: str) -> str:
-    """A page with each block made anew. Raises FairflError if a comment has no end, or names what there is not."""
+    """A page with each block rebuilt. Raises FairflError if a comment has no end, or names what there is not."""
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -1,4 +1,4 @@
-"""Whether this process belongs to a job of a cluster's scheduler. Costs nothing to import."""
+"""True if this process belongs to a job of a cluster's scheduler. Costs nothing to import."""
 
 import os
 

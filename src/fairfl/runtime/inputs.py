@@ -1,4 +1,4 @@
-"""Files that a job reads, each held against the hash that the plan, or the record of another job, has of it.
+"""Files that a job reads, each compared with the hash that the plan, or the record of another job, has of it.
 
 `expect` compares at the job's start, `read_bytes` what is read, and `check` again before the job leaves its record.
 Results that are stored have no files: `door` gives their content, which it has compared with a hash, too.

@@ -39,7 +39,7 @@ class Kept:
 
     @property
     def whole(self) -> bool:
-        """Whether all its files are as their job left them."""
+        """True if all its files are as their job left them."""
         left = {str(place): self.record["outputs"][path] for place, path in self.files()}
         return not any(records.damage(place, {"outputs": left}) for place in left)
 

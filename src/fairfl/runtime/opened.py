@@ -1,4 +1,4 @@
-"""Files that this process opens and what it starts (PEP 578), held against what its job was planned with.
+"""Files that this process opens and what it starts (PEP 578), compared with what its job was planned with.
 
 A job computes from its spec and its inputs: what it reads elsewhere is in no record, so a change there would go
 unnoticed. Let pass are its inputs, the code and files that its spec has hashes of, the interpreter and its libraries,

@@ -78,7 +78,7 @@ class Summary(ResultFile):
 
         @property
         def shown(self) -> str:
-            """What is to be said beside its numbers; "" if today's code is that which computed it."""
+            """What is to be noted next to its numbers; "" if today's code is that which computed it."""
             return f"the code of {self.commit or 'no commit'}" if not self.same_code else ""
 
     spec: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What hooks answer, held against what the engine asked them for.
+"""What hooks answer, compared with what the engine asked them for.
 
 A wrong shape would be broadcast, or fail far from its cause. Raises PluginError with file, line and hook.
 """

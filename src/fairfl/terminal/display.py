@@ -229,7 +229,7 @@ def screen(run: RunProgress, stream: TextIO) -> Any:
     console = Console(file=stream, color_system=colours, highlight=False)  # type: ignore[arg-type]
 
     class View:
-        """Made anew at each refresh."""
+        """Made again at each refresh."""
 
         def __rich__(self) -> Group:
             bars = Table.grid(padding=(0, 2))

@@ -1,6 +1,6 @@
 """One call of Snakemake, from the plan to its end: nothing is lost, and success means that every result is of today.
 
-Results that jobs are to replace are kept until they have (fairfl.runtime.kept). At the end it is planned anew: a job
+Results that jobs are to replace are kept until they have (fairfl.runtime.kept). At the end it is planned again: a job
 that only repaired a file may have come out different, a reader may have found an input damaged. Then the call fails,
 and the same command brings the rest up to date.
 """
@@ -70,5 +70,5 @@ class Invocation:
 
 
 def _there(job: Job) -> bool:
-    """Whether it has left a result. Snakemake removes the files of a job that fails, but knows of no record."""
+    """True if it has left a result. Snakemake removes the files of a job that fails, but knows of no record."""
     return all(map(os.path.exists, (job.record, *job.outputs)))

@@ -104,7 +104,7 @@ class Recorded:
         return {name: self.computed_from(name) for name in job.inputs}
 
     def _read_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """Whether anything a finished job goes back to was computed from other than it would be today, code apart."""
+        """True if anything a finished job goes back to was computed from other than it would be today, code apart."""
         today = {self.graph.record(name): self.graph.job(name) for name in job.inputs}
         return left["inputs"].keys() != today.keys() or any(
             self._input_otherwise(today[path], *read) for path, read in left["inputs"].items()
@@ -117,7 +117,7 @@ class Recorded:
         return left is None or left["fingerprint"] != made_from or self._made_otherwise(job, left)
 
     def _made_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """Whether the job's own spec differs from today's, or one further up does."""
+        """True if the job's own spec differs from today's, or one further up does."""
         if job.record not in self._otherwise:
             own = without_code(left["spec"]) != without_code(job.parsed)
             self._otherwise[job.record] = own or self._read_otherwise(job, left)
@@ -379,7 +379,7 @@ def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
 
 
 def _references(workload: Workload, name: str) -> set[str]:
-    """The local optima and surrogates that a training's losses are held against."""
+    """The local optima and surrogates that a training's losses are compared with."""
     _, setting, *_, seed = name.split("/")
     declared = workload.settings[setting]
     clients = range(declared.clients if declared.local_optimum else 0)

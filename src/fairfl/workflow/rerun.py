@@ -69,7 +69,7 @@ class Rerun:
         self._contents: dict[str, str] = {}
 
     def verdict(self, name: str) -> RerunDecision:
-        """Whether the job of this name must run."""
+        """True if the job of this name must run."""
         if name not in self._verdicts:
             job = self.graph.job(name)
             verdict = self._decided(job)
@@ -222,7 +222,7 @@ class Rerun:
         return None
 
     def _unlike(self, job: Job, record: dict[str, Any]) -> bool:
-        """Whether a kept result may have been computed from anything but what the job would read now."""
+        """True if a kept result may have been computed from anything but what the job would read now."""
         today = {self.graph.record(name): name for name in job.inputs}
         if record["inputs"].keys() != today.keys():
             return True
@@ -268,7 +268,7 @@ class Rerun:
         return ""
 
     def _is(self, job: Job, path: Path, sha256: str) -> bool:
-        """Whether a file of the job has this hash, or had it when it was last read and has not changed since."""
+        """True if a file of the job has this hash, or had it when it was last read and has not changed since."""
         if not sha256 or self.intact.check(job.results, str(path), path.stat(), sha256):
             return True
         with path.open("rb") as file:

@@ -69,7 +69,7 @@ class Verifier:
                 yield "damaged", f"{os.path.dirname(path)}: {why} ({place})"
 
     def recorded(self, folder: Path) -> Iterator[Finding]:
-        """Every file of the record, held against the list of their hashes."""
+        """Every file of the record, compared with the list of their hashes."""
         self.count += len(sums.present(folder))
         yield from ((kind, what) for kind, _, what in sums.faults(folder))
 
@@ -97,7 +97,7 @@ def asking_all(config: Config, papers: dict[str, Path]) -> Iterator[Config]:
 def orphaned(root: Path, config: Config, folder: Path) -> list[tuple[str, Path]]:
     """(job, record or kept folder) of results at a scale that no configuration of today's papers asks for.
 
-    Raises FairflError where a paper cannot be read: nobody knows what it asks for.
+    Raises FairflError where a paper cannot be read: it is unknown what it asks for.
     """
     left = {
         path: str(path.relative_to(folder / "records").with_suffix(""))

@@ -1,6 +1,6 @@
 """How sure a claim is: checked again on numbers as other seeds might have given them.
 
-Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
+Every mean over n seeds is sampled again around its value, by t s / sqrt(n) with s and its degrees of freedom as in
 fairfl.judgement.agreement, the paper's printed standard deviations and the runs' own last evaluations included, and t
 from Student's distribution. A claim is supported or refuted if it is so in all but `verdict.significance_level` of the
 draws; otherwise seeds decide, and it is inconclusive. Numbers without a known noise stay as they are; where one of them

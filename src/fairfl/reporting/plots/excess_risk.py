@@ -148,7 +148,7 @@ def _difference(loss: Cell, excess: Cell) -> float:
 
 
 def _say_assignment(inputs: Inputs, row: ShownRow, rand: Cell | None) -> None:
-    """Whether agents follow models as the true clusters have it; which model serves which cluster does not matter."""
+    """True if agents follow models as the true clusters have it; which model serves which cluster does not matter."""
     if rand:
         values = [*rand.by_seed.values()]
         recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"

@@ -36,7 +36,7 @@ def usage() -> str:
 def same_function(one: Callable | None, other: Callable | None) -> bool:
     """True if two functions are one, so that what was captured of the first serves for the second.
 
-    A `functools.partial` made anew is the same if it is made of the same objects.
+    A `functools.partial` rebuilt is the same if it is made of the same objects.
     """
     if not (isinstance(one, partial) and isinstance(other, partial)):
         return one == other

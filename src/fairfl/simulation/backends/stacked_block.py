@@ -76,7 +76,7 @@ class Block:
         self.epochs: list[tuple[Slope | None, CudaGraph]] = []  # by the slope that they hold
 
     def _by_columns(self) -> bool:
-        """Whether the full batch of one linear model is read as columns too, see Tuning."""
+        """True if the full batch of one linear model is read as columns too, see Tuning."""
         first, size, samples = self.stack.dense[0], self.shape.width, self.part.inputs
         by_blas = samples.device.type == "cpu" and first.low is None and size < first.onednn_from
         small = samples.nbytes <= COLUMNS_BYTES and not self.stack.dropouts
