@@ -15,7 +15,9 @@ from fairfl.metrics import accuracy, registry
 from fairfl.metrics.registry import AGAINST, LOCAL, METRICS, UNITS, Vectors
 from tests import reference
 
-NUMPY = {name: getattr(np, name) for name in ("mean", "sort", "sqrt", "degrees", "arccos", "log", "std", "sum")}
+NUMPY = {
+    name: getattr(np, name) for name in ("mean", "sort", "sqrt", "degrees", "arccos", "log", "percentile", "std", "sum")
+}
 
 
 @pytest.mark.parametrize("name", reference.FORMULAS)

@@ -21,14 +21,14 @@ def listed(folder: Path) -> dict[str, str]:
 
     Where writing was killed the files that it had written by then count as listed.
     """
-    known, after = _read(folder / LIST), _read(folder / NEXT)
-    new = {path: found for path, found in after.items() if known.get(path) != found}
-    return known | {path: new[path] for path in new if _hash(folder / path) == new[path]}
+    hashes, after = _read(folder / LIST), _read(folder / NEXT)
+    new = {path: digest for path, digest in after.items() if hashes.get(path) != digest}
+    return hashes | {path: new[path] for path in new if _hash(folder / path) == new[path]}
 
 
 def _read(path: Path) -> dict[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return {path: found for found, _, path in (line.partition("  ") for line in lines)}
+    return {path: digest for digest, _, path in (line.partition("  ") for line in lines)}
 
 
 def present(folder: Path) -> list[str]:
@@ -49,12 +49,12 @@ def write(
 
     Killed anywhere each file is the old or the new one, and listed; the next call of `write` or `settle` ends it.
     """
-    known = {
-        path: found
-        for path, found in listed(folder).items()
+    hashes = {
+        path: digest
+        for path, digest in listed(folder).items()
         if path in kept or not path.startswith(below)
     }
-    after = known | {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    after = hashes | {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     atomic.sweep(folder / path for path in files)
     atomic.write_text(folder / NEXT, _lines(after))
     for path, data in files.items():
@@ -68,27 +68,27 @@ def settle(folder: Path) -> None:
         _put(folder, listed(folder))
 
 
-def _put(folder: Path, known: dict[str, str]) -> None:
+def _put(folder: Path, hashes: dict[str, str]) -> None:
     atomic.sweep((folder / LIST, folder / NEXT))
-    atomic.write_text(folder / LIST, _lines(known))
+    atomic.write_text(folder / LIST, _lines(hashes))
     (folder / NEXT).unlink(missing_ok=True)
 
 
-def _lines(known: dict[str, str]) -> str:
-    return "".join(f"{found}  {path}\n" for path, found in sorted(known.items()))
+def _lines(hashes: dict[str, str]) -> str:
+    return "".join(f"{digest}  {path}\n" for path, digest in sorted(hashes.items()))
 
 
 def check(folder: Path, path: str) -> None:
     """Raises FairflError if a listed file is missing or another one, if a file is not listed, or if there are files and
     no list."""
-    known, place = listed(folder), folder / path
-    if not known and present(folder):
+    hashes, place = listed(folder), folder / path
+    if not hashes and present(folder):
         raise _damaged(folder / LIST, "is missing or empty")
-    if path not in known and place.exists():
+    if path not in hashes and place.exists():
         raise FairflError(f"{place}: is not listed among the stored results ({folder / LIST})")
-    if path in known and not place.is_file():
+    if path in hashes and not place.is_file():
         raise _damaged(place, "is missing")
-    if path in known and _hash(place) != known[path]:
+    if path in hashes and _hash(place) != hashes[path]:
         raise _damaged(place, "is not as it was recorded")
 
 
@@ -99,12 +99,12 @@ def _damaged(place: Path, why: str) -> FairflError:
 
 def faults(folder: Path) -> Iterator[tuple[str, str, str]]:
     """(damaged or foreign, path, what) of every file of the record that is not as the list says."""
-    known, there = listed(folder), present(folder)
-    for path in sorted({*known, *there}) if known else there and [LIST]:
+    hashes, there = listed(folder), present(folder)
+    for path in sorted({*hashes, *there}) if hashes else there and [LIST]:
         try:
             check(folder, path)
         except FairflError as error:
-            yield "foreign" if known and path not in known else "damaged", path, str(error)
+            yield "foreign" if hashes and path not in hashes else "damaged", path, str(error)
 
 
 def _hash(path: Path) -> str:
