@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairfl.experiments.reading import with_key
-from fairfl.experiments.searches import Unstated
+from fairfl.experiments.searches import Unstated, product
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, format_hyperparameters
 from fairfl.metrics.origin import reference
@@ -52,16 +52,12 @@ def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
     def differs(changes: Mapping[str, Any]) -> bool:
         return with_changes(named, changes, *where).training() != named.training()
 
-    departs = {
-        (fact, shown): differs(keys)
-        for fact, described in unstated.facts.items()
-        for shown, keys in described.options(fact)
-    }
+    grid = {fact: described.options(fact) for fact, described in unstated.facts.items()}
+    departs = {(fact, shown) for fact in grid for shown, changes in grid[fact] if differs(changes)}
     found = [Point({}, {}, [], named)]
-    for point in unstated.points():
-        departures = [fact for fact, (shown, _) in point.items() if departs[fact, shown]]
-        if departures:
+    for point in product(grid):
+        options = {fact: shown for fact, (shown, _) in point.items()}
+        if departures := [fact for fact in options if (fact, options[fact]) in departs]:
             changes = {key: value for _, keys in point.values() for key, value in keys.items()}
-            options = {fact: shown for fact, (shown, _) in point.items()}
             found.append(Point(options, changes, departures, with_changes(named, changes, *where)))
     return found

@@ -178,8 +178,3 @@ class Unstated(Strict):
         }
         check_folder(longest)
         return facts
-
-    def points(self) -> list[dict[str, tuple[Value | None, dict[str, Any]]]]:
-        """The option of each fact, as `Fact.options` gives it, at every point of the grid."""
-        options = [fact.options(name) for name, fact in self.facts.items()]
-        return [dict(zip(self.facts, point, strict=True)) for point in itertools.product(*options)]

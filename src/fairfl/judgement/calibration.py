@@ -13,124 +13,207 @@ So a fact that FedAvg cannot tell stays.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import yaml
+from pydantic import Field
 
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.described import Metric
+from fairfl.experiments.parts import Count
 from fairfl.experiments.reading import with_key
-from fairfl.judgement.cells import Cell
+from fairfl.experiments.variant import Value, Variant
+from fairfl.judgement.cells import Cell, digits_of
+from fairfl.judgement.results import Results
+from fairfl.judgement.units import half_unit
+from fairfl.runtime.errors import FairflError
 
 DRAWS = 2000
+FEDAVG = Variant("fedavg", {})
+"""Never another row, never the paper's own method."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """A number of FedAvg's reported row."""
+class CalibrationPoint(JobSpec):
+    """A point of the grid."""
 
-    reported: float
-    tolerance: float  # the miss that counts 1
-    rounding: float  # half a unit of the last printed digit
+    setting: str
+    options: dict[str, Value | None] = Field(description="by fact; {}: the named choices")
+    changes: dict[str, Any] = Field(description="key of the setting -> value")
+    departures: list[str] = Field(description="facts that differ from the named choice")
 
 
-@dataclass(frozen=True)
-class Fit:
-    """How well a point fits. Misfit and share are None if FedAvg diverged there."""
+class CalibrateSpec(JobSpec):
+    """The grid of a setting's unstated facts, and the numbers that it is searched by."""
 
-    misfit: float | None
-    worse: float | None  # share of draws in which the best point fits better
+    setting: str
+    data: str = Field(description="name of the data set for tables")
+    changed: list[str] = Field(
+        description="what the scale replaces, which makes it a demonstration only"
+    )
+    facts: dict[str, str] = Field(description="fact -> why these values")
+    targets: dict[str, float] = Field(
+        description="metric -> the miss that counts 1, in the unit that is printed"
+    )
+    metrics: dict[str, Metric]
+    points: list[CalibrationPoint] = Field(description="the named choices come first")
+    reported_seeds: Count
+    level: float = Field(
+        description="share of draws that may speak for the other of two points that are told apart"
+    )
+    files: dict[str, dict[str, str]] = Field(
+        description="tidy: setting -> path; reported: artifact -> path"
+    )
+    reported: dict[str, str] = Field(
+        default_factory=dict, description="content of the papers' numbers, by path"
+    )
+
+
+def choose(spec: CalibrateSpec) -> dict[str, Any]:
+    """The choice and the fit of every point, the best first.
+
+    Raises FairflError if the paper does not report a target, or a point has no run that measured one.
+    """
+    results = Results(spec.files, lambda _: spec.metrics)
+    reported = [_reported(results, spec.setting, metric) for metric in spec.targets]
+    ours = [_ours(results, point.setting, spec.targets) for point in spec.points]
+    misfits, worse, noise = fits(spec, ours, reported)
+    fitting = np.flatnonzero(worse < 1 - spec.level).tolist()
+    known = None not in noise
+    chosen = spec.points[
+        min(fitting, key=lambda n: (len(spec.points[n].departures), misfits[n])) if known else 0
+    ]
+    points = [
+        {
+            **spec.points[n].model_dump(include={"options", "departures"}),
+            "ours": {metric: cell.mean for metric, cell in zip(spec.targets, ours[n], strict=True)},
+            "misfit": _number(misfits[n]),
+            "worse": _number(worse[n]),
+        }
+        for n in np.argsort(misfits, kind="stable")
+    ]
+    return {
+        "setting": spec.setting,
+        "algorithm": FEDAVG.algorithm,
+        "data": spec.data,
+        "chosen": chosen.options,
+        "changes": chosen.changes,
+        "told_apart": known and 0 not in fitting,
+        "explanation": _explanation(spec, chosen, known, len(fitting)),
+        "targets": {
+            metric: {"reported": number, "tolerance": tolerance, "noise": one}
+            for (metric, tolerance), number, one in zip(
+                spec.targets.items(), reported, noise, strict=True
+            )
+        },
+        "points": points,
+    }
+
+
+def _ours(results: Results, setting: str, metrics: Mapping[str, float]) -> list[Cell]:
+    found = []
+    for metric in metrics:
+        cell = results.ours.find(setting, FEDAVG, metric)
+        if cell is None:
+            raise FairflError(f"{setting}: {FEDAVG}: no run measured {metric}")
+        found.append(cell)
+    return found
+
+
+def _reported(results: Results, setting: str, metric: str) -> float:
+    for cells in results.reported.values():
+        cell = cells.find(setting, FEDAVG, metric)
+        if cell is not None and cell.mean is not None:
+            return cell.mean
+    raise FairflError(
+        f"{setting}: unstated.targets: no number for {metric} of {FEDAVG} is reported"
+    )
 
 
 def fits(
-    ours: Sequence[Mapping[str, Cell]], targets: Mapping[str, Target], reported_seeds: int
-) -> tuple[list[Fit], dict[str, float | None]]:
-    """The fit of each point, and what one seed makes of each target.
+    spec: CalibrateSpec, ours: Sequence[Sequence[Cell]], reported: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray, list[float | None]]:
+    """Misfit of each point, share of draws in which the best one fits better, and what one seed makes of each target.
 
-    `ours` has FedAvg's numbers by metric at each point; a metric is missing, or its mean None, where a run diverged.
+    `ours` [points, targets]. The first two are NaN where a run diverged; the last is None where nobody knows.
     """
-    finite = [
-        n
-        for n, cells in enumerate(ours)
-        if all(_mean(cells, metric) is not None for metric in targets)
-    ]
-    if not finite:
-        return [Fit(None, None)] * len(ours), {}
-    means = np.array([[_mean(ours[n], metric) for metric in targets] for n in finite], dtype=float)
-    rounding, reported = np.array(
-        [(target.rounding, target.reported) for target in targets.values()]
-    ).T
-    misfits = _misfit(means, reported, targets)
-    best = int(np.argmin(misfits))
+    means = _finite([[cell.mean for cell in cells] for cells in ours])
+    tolerance = np.array(list(spec.targets.values()))
 
-    residuals = _residuals(ours, finite, targets)
+    def misfit(means: np.ndarray, reported: np.ndarray) -> np.ndarray:
+        return np.sqrt(np.mean(((means - reported) / tolerance) ** 2, axis=-1))
+
+    published, unknown = np.array(reported), [None] * len(reported)
+    misfits = misfit(means, published)
+    if np.isnan(misfits).all():
+        return misfits, misfits, [*unknown]
+    best = np.nanargmin(misfits)
+    # Deviations of the runs from their mean, [points, seeds, targets]; of the seeds that all points have.
+    seeds = sorted(set.intersection(*(set(cell.by_seed) for cells in ours for cell in cells)))
+    values = _finite([[[cell.by_seed[s] for cell in cells] for s in seeds] for cells in ours])
+    residuals = values - values.mean(axis=1, keepdims=True)
+
+    digits = digits_of(spec.metrics)
+    rounding = [
+        half_unit(number, spec.metrics[metric].unit, digits(metric))
+        for metric, number in zip(spec.targets, reported, strict=True)
+    ]
     generator = np.random.default_rng(0)
-    drawn = means + _errors(generator, residuals, residuals.shape[1])
-    paper = reported + rounding * generator.uniform(-1, 1, (DRAWS, 1, len(targets)))
-    paper = paper + _errors(generator, residuals[[best]], reported_seeds)
-    again = _misfit(drawn, paper, targets)
+    drawn = means + _errors(generator, residuals, len(seeds))
+    paper = published + rounding * generator.uniform(-1, 1, (DRAWS, 1, len(reported)))
+    again = misfit(drawn, paper + _errors(generator, residuals[[best]], spec.reported_seeds))
     worse = np.mean(again[:, [best]] < again, axis=0)
-    by_point = {n: Fit(float(m), float(w)) for n, m, w in zip(finite, misfits, worse, strict=True)}
-    freedom = residuals.shape[1] - 1
-    noise = (
-        np.sqrt(np.sum(residuals[best] ** 2, axis=0) / freedom).tolist()
-        if freedom
-        else [None] * len(targets)
-    )
-    return [by_point.get(n, Fit(None, None)) for n in range(len(ours))], dict(
-        zip(targets, noise, strict=True)
-    )
+    noise = [*unknown] if len(seeds) < 2 else np.std(values[best], axis=0, ddof=1).tolist()
+    return misfits, np.where(np.isnan(misfits), np.nan, worse), noise
 
 
-def choice(found: Sequence[Fit], departures: Sequence[int], known: bool, level: float) -> int:
-    """Number of the chosen point; 0 has the named choices. `known`: seeds say how sure the numbers are."""
-    candidates = [
-        n
-        for n, fit in enumerate(found)
-        if fit.misfit is not None and fit.worse is not None and fit.worse < 1 - level
-    ]
-    if not candidates or not known:
-        return 0
-    return min(candidates, key=lambda n: (departures[n], found[n].misfit, n))
+def _finite(numbers: Sequence[Any]) -> np.ndarray:
+    """As an array, NaN for what is no finite number."""
+    array = np.array(numbers, dtype=float)
+    return np.where(np.isfinite(array), array, np.nan)
 
 
-def _mean(cells: Mapping[str, Cell], metric: str) -> float | None:
-    cell = cells.get(metric)
-    return None if cell is None or cell.mean is None or not math.isfinite(cell.mean) else cell.mean
-
-
-def _residuals(
-    ours: Sequence[Mapping[str, Cell]], finite: Sequence[int], targets: Mapping[str, Target]
-) -> np.ndarray:
-    """Deviations of the runs from their mean, [points, seeds, targets]; of the seeds that all points have."""
-    runs = [[ours[n][metric].by_seed for metric in targets] for n in finite]
-    seeds = sorted(set.intersection(*(set(by_seed) for point in runs for by_seed in point)))
-    values = np.array(
-        [[[by_seed[seed] for by_seed in point] for seed in seeds] for point in runs], dtype=float
-    )
-    return values - values.mean(axis=1, keepdims=True)
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _errors(generator: np.random.Generator, residuals: np.ndarray, seeds: int) -> np.ndarray:
-    """Errors of means over so many seeds, [draws, points, targets]; none where one seed says nothing of them."""
+    """Errors of means over so many seeds, [draws, points, targets]; 0 where one seed says nothing of them."""
     count = residuals.shape[1]
     if count < 2:
-        return np.zeros((DRAWS, residuals.shape[0], residuals.shape[2]))
+        return np.zeros(())
     weights = generator.standard_normal((DRAWS, count))
     scale = np.sqrt(generator.chisquare(count - 1, DRAWS) * seeds)
     return np.einsum("ds,pst->dpt", weights / scale[:, None], residuals)
 
 
-def _misfit(ours: np.ndarray, reported: np.ndarray, targets: Mapping[str, Target]) -> np.ndarray:
-    """Over the last axis, the targets."""
-    tolerance = np.array([target.tolerance for target in targets.values()])
-    return np.sqrt(np.mean(((ours - reported) / tolerance) ** 2, axis=-1))
-
-
 # -- for readers --------------------------------------------------------------------------------
+def _explanation(spec: CalibrateSpec, chosen: CalibrationPoint, known: bool, fitting: int) -> str:
+    """Why a point was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
+    best = f"the best of {len(spec.points)} points"
+    if not known:
+        why = (
+            "One seed a point does not say how sure the numbers are"
+            if fitting
+            else "FedAvg diverged"
+        )
+        text = f"{why}, so the named choices stay."
+    elif chosen == spec.points[0]:
+        text = f"FedAvg cannot tell the named choices from {best}, so they stay."
+    else:
+        kept = ", ".join(fact for fact in spec.facts if fact not in chosen.departures)
+        text = (
+            f"FedAvg tells the named choices from {best}. Of the {fitting} that fit as far as seeds can tell, "
+            f"the one that departs least from the named choices is taken. As named: {kept or 'none'}."
+        )
+    demonstration = f" A demonstration only: the scale changes {', '.join(spec.changed)}."
+    return text + (demonstration if spec.changed else "")
+
+
 def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
     """The page of one choice: what was asked, what came out, the fit of each point, the best first."""
-    metrics, chosen = made["targets"], _listed(made["chosen"])
+    metrics = made["targets"]
+    chosen = ", ".join(f"{fact} = {value}" for fact, value in made["chosen"].items())
     tolerances = ", ".join(
         f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items()
     )
@@ -164,7 +247,3 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
             f"To take it, merge this into the setting in its paper's file:\n\n```yaml\n{pasted}```"
         )
     return "\n\n".join(text) + "\n"
-
-
-def _listed(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{fact} = {value}" for fact, value in options.items())

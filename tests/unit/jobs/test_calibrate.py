@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from fairfl.jobs import calibrate
+from fairfl.judgement import calibration
 
 METRICS = {
     "gap_max": {"name": "g", "meaning": "m", "unit": "nats", "digits": 3},
@@ -40,7 +41,7 @@ def written(tmp_path, values, spread=0.001, seeds=3, algorithm="fedavg", **chang
         lines.append(f"table1,s,eagle,lambda=1.0,{metric},{0.9 if unit == 'nats' else 90.0},,unknown,{unit},")
     table.write_text("\n".join(lines) + "\n")
     return {
-        "setting": "s", "data": "digits (stand-in for emnist)", "changed": [], "algorithm": "fedavg",
+        "setting": "s", "data": "digits (stand-in for emnist)", "changed": [],
         "facts": {"rate": "not stated", "samples": "not stated"},
         "targets": {"gap_max": 0.1, "accuracy_balanced": 1.0}, "metrics": METRICS, "points": POINTS,
         "reported_seeds": 3, "level": 0.05, "files": {"tidy": tidy, "reported": {"table1": str(table)}},
@@ -48,7 +49,7 @@ def written(tmp_path, values, spread=0.001, seeds=3, algorithm="fedavg", **chang
 
 
 def made(*arguments, **changes):
-    return calibrate.choose(calibrate.CalibrateSpec(**written(*arguments, **changes)))
+    return calibration.choose(calibration.CalibrateSpec(**written(*arguments, **changes)))
 
 
 WORSE, BEST, ALIKE = (0.9, 0.70), (0.501, 0.801), (0.5, 0.8)
