@@ -87,11 +87,11 @@ def test_fedavg_alone_runs_at_every_point(calibrated):
             calibrated.folder.glob("results/tiny/runs/*/*/*/*/summary.json")}  # fmt: skip
     assert {run[1] for run in runs} == {"fedavg"}
     assert {run[0].removeprefix(f"{SETTING}~calibration~") for run in runs} == {
-        "default", "learning_rate=0.3~samples=90"
+        "default", "learning_rate=0.3~samples=120", "learning_rate=0.3~samples=90"
     }  # fmt: skip
     made = json.loads((calibrated.folder / f"results/tiny/calibrated/{SETTING}.json").read_text())
     assert [sorted(point["ours"]) for point in made["points"]] == [
         ["accuracy_balanced", "gap_max", "gap_min", "gap_var"]
-    ] * 2
+    ] * 3
     assert "A demonstration only" in made["explanation"]
     assert "stand-in for emnist" in (calibrated.folder / f"results/tiny/calibrated/{SETTING}.md").read_text()
