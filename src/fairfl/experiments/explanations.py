@@ -2,7 +2,7 @@
 remains to ask the authors."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.reading import called_like_file
 from fairfl.experiments.strict import load, yaml_files
-from fairfl.experiments.variant import Variant
-from fairfl.runtime.errors import FairflError
+from fairfl.experiments.variant import Variant, names_of, selected_by
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, check, nearest
 
@@ -45,11 +45,6 @@ Question = Annotated[str, AfterValidator(_asks)]
 def family(metric: str) -> str:
     """gap_client_3 -> gap_client_k"""
     return re.sub(r"_\d+$", "_k", metric)
-
-
-def _selects(text: str, variant: Variant) -> bool:
-    """True if `text` is the variant's algorithm, or the variant. Raises FairflError if it can be neither."""
-    return text == variant.algorithm or ("/" in text and Variant.from_selector(text) == variant)
 
 
 class Trial(Strict):
@@ -111,7 +106,9 @@ class Explanation(Strict):
 
     def covers(self, variant: Variant, metric: str) -> bool:
         """True if it is about a number of this variant and metric."""
-        named = self.algorithms is None or any(_selects(text, variant) for text in self.algorithms)
+        named = self.algorithms is None or not {variant.algorithm, variant}.isdisjoint(
+            map(selected_by, self.algorithms)
+        )
         return named and (
             self.metrics is None or not {metric, family(metric)}.isdisjoint(self.metrics)
         )
@@ -154,13 +151,9 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
     found = {name: Explanations(paper=name) for name in papers}
     for path in yaml_files(root / FOLDER).values():
         file = str(FOLDER / path.name)
-        read = check(load(path), Explanations, file)
+        read = called_like_file(check(load(path), Explanations, file), "paper", Path(file))
         if path.stem not in papers:
             raise SpecError(f"{file}: no paper {shown(path.stem)}{nearest(path.stem, papers)}")
-        if read.paper != path.stem:
-            raise SpecError(
-                f"{file}: paper: {shown(read.paper)} must equal the file's name {path.stem!r}"
-            )
         _check_names(file, read, papers[path.stem])
         found[path.stem] = read
     return found
@@ -168,13 +161,12 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
 
 def _check_names(file: str, read: Explanations, paper: Paper) -> None:
     places = [*(f"{paper.paper}_{key}" for key in paper.artifacts), *paper.settings]
-    variants = {
+    known = names_of(
         row.variant
         for artifact in paper.artifacts.values()
         for setting in artifact.settings
         for row in artifact.variants_in(setting)
-    }
-    known = sorted({name for variant in variants for name in (variant.algorithm, variant.selector)})
+    )
     for place, tried in read.differences.items():
         where = f"{file}: differences.{place}"
         if place not in places:
@@ -182,17 +174,10 @@ def _check_names(file: str, read: Explanations, paper: Paper) -> None:
             raise SpecError(f"{file}: differences: {hint}")
         for number, one in enumerate(tried):
             for name in one.algorithms or ():
-                if not _named(name, variants):
-                    hint = f"no row has {shown(name)}{nearest(name, known)}"
+                if selected_by(name) not in known:
+                    hint = f"no row has {shown(name)}{nearest(name, sorted(known.values()))}"
                     raise SpecError(f"{where}.{number}.algorithms: {hint}")
             for name in one.metrics or ():
                 if not {name, family(name)} & paper.metrics.keys():
                     hint = f"no metric {shown(name)}{nearest(name, paper.metrics)}"
                     raise SpecError(f"{where}.{number}.metrics: {hint}")
-
-
-def _named(text: str, variants: Iterable[Variant]) -> bool:
-    try:
-        return any(_selects(text, variant) for variant in variants)
-    except FairflError:
-        return False

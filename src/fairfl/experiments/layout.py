@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
-from fairfl.runtime.validation import nearest
 
 Axis = Literal["setting", "row", "metric"]
 
@@ -35,19 +34,11 @@ class Layout(Strict):
             raise ValueError(f"{both.pop()!r} cannot run both down and across")
         return self
 
-    def check_names(self, settings: list[str], metrics: list[str]) -> None:
-        """Raises ValueError unless blocks and brackets name the artifact's settings and metrics."""
-        grouped = [name for names in self.blocks for name in names]
-        for name in grouped:
-            if name not in settings:
-                raise ValueError(f"layout.blocks: {name!r} is no setting{nearest(name, settings)}")
+    def check_blocks(self, settings: list[str]) -> None:
+        """Raises ValueError unless blocks, where there are any, name all settings of the artifact."""
+        grouped = {name for names in self.blocks for name in names}
         if missing := [name for name in settings if grouped and name not in grouped]:
             raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
-        for metric in (*self.brackets, *self.brackets.values()):
-            if metric not in metrics:
-                raise ValueError(
-                    f"layout.brackets: {metric!r} is no column{nearest(metric, metrics)}"
-                )
 
     def check_cells(self, places: Iterable[dict[Axis, str]]) -> None:
         """Raises ValueError if an axis on neither side is needed to tell numbers apart."""

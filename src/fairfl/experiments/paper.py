@@ -1,7 +1,9 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
+from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -221,11 +223,9 @@ class Artifact(SelectedArtifact):
             raise ValueError(
                 "a table needs rows, unless all of its columns count samples or else belong to settings"
             )
-        for number, row in enumerate(self.rows):
-            if row.setting is not None and row.setting not in self.settings:
-                raise ValueError(
-                    f"row {number}: setting {row.setting!r} is not one of the artifact's settings"
-                )
+        for where, name, known in self._names():
+            if name not in known:
+                raise ValueError(f"{where} {name!r} is not one of these{nearest(name, known)}")
         if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
             raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
         if self.content == "used":
@@ -245,26 +245,27 @@ class Artifact(SelectedArtifact):
                 )
         return self
 
-    @model_validator(mode="after")
-    def _cells(self) -> "Artifact":
-        algorithms = {row.algorithm for row in self.rows}
-        for key, subsets, what, known in (
-            ("columns_of", self.columns_of, "row has algorithm", algorithms),
-            ("columns_in", self.columns_in, "setting of the artifact is", self.settings),
+    def _names(self) -> Iterator[tuple[str, str, Collection[str]]]:
+        """(where, name, what it must be one of) of all that parts of the artifact say of others."""
+        for number, row in enumerate(self.rows):
+            if row.setting is not None:
+                yield f"row {number}: setting", row.setting, self.settings
+        for key, subsets, known in (
+            ("columns_of", self.columns_of, {row.algorithm for row in self.rows}),
+            ("columns_in", self.columns_in, self.settings),
         ):
             for name, columns in subsets.items():
-                if name not in known:
-                    raise ValueError(f"{key}: no {what} {name!r}{nearest(name, known)}")
+                yield f"{key}:", name, known
                 for metric in columns:
-                    if metric not in self.columns:
-                        raise ValueError(
-                            f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}"
-                        )
-        return self
+                    yield f"{key}.{name}:", metric, self.columns
+        for name in chain(*self.layout.blocks):
+            yield "layout.blocks:", name, self.settings
+        for metric in (*self.layout.brackets, *self.layout.brackets.values()):
+            yield "layout.brackets:", metric, self.columns
 
     @model_validator(mode="after")
     def _placed(self) -> "Artifact":
-        self.layout.check_names(self.settings, self.columns)
+        self.layout.check_blocks(self.settings)
         if not self.rows and ["row"] in (self.layout.down, self.layout.across):
             raise ValueError("layout: there are no rows to stand alone on a side")
         self.layout.check_cells(

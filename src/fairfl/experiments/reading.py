@@ -15,8 +15,6 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import format_place, shown
 from fairfl.runtime.validation import Model, SpecError, check, nearest
 
-_LONGEST_TRAIL = 20
-
 
 def nested(key: str, value: Any) -> dict[str, Any]:
     """`a.b` and v -> {"a": {"b": v}}."""
@@ -117,8 +115,6 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
         where = f"{file}: settings.{format_place((*trail, name)[:1])}"
         if name in trail:
             raise SpecError(f"{where}: extends runs in a circle: {' -> '.join((*trail, name))}")
-        if len(trail) > _LONGEST_TRAIL:
-            raise SpecError(f"{where}: extends goes through more than {_LONGEST_TRAIL} others")
         body = settings.get(name, templates.get(name))
         if not isinstance(body, dict):
             fault = (
@@ -154,7 +150,9 @@ def load_paper(path: Path) -> Paper:
     raw = load(path)
     if not isinstance(raw, dict):
         raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
-    paper = _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
+    paper = called_like_file(
+        check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path
+    )
     for key in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts)):
         if why := rule(key):
             raise SpecError(f"{path}: {shown(key)} is {why}: choose another name")
@@ -168,7 +166,7 @@ def load_paper(path: Path) -> Paper:
 
 def load_scale(path: Path) -> Scale:
     """Read scales/<scale>.yaml. Raises SpecError with file, key, value and nearest valid name."""
-    return _named(check(load(path), Scale, str(path)), "scale", path)
+    return called_like_file(check(load(path), Scale, str(path)), "scale", path)
 
 
 def check_artifacts(
@@ -184,7 +182,7 @@ def check_artifacts(
                 raise SpecError(f"{file}: {key}: no artifact {shown(name)}{nearest(name, every)}")
 
 
-def _named(spec: Model, key: str, path: Path) -> Model:
+def called_like_file(spec: Model, key: str, path: Path) -> Model:
     """The spec, if it is called like its file: results lie under this name."""
     if getattr(spec, key) != path.stem:
         raise SpecError(
@@ -198,17 +196,11 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
     data = setting.model_dump(mode="json")
     asked_for = setting.data.name
     touched = False
-    for number, patch in enumerate(scale.patches):
+    for patch in scale.patches:
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patch.match):
             continue
         touched = True
         for key, value in patch.set.items():
-            head = key.partition(".")[0]
-            if head not in Setting.model_fields:
-                hint = nearest(head, Setting.model_fields)
-                raise SpecError(
-                    f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}"
-                )
             data = with_key(data, key, value)
     if not touched:
         return setting

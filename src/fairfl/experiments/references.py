@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.searches import Tuning
-from fairfl.experiments.variant import Run, Variant, selected_by
+from fairfl.experiments.variant import Run, Variant, names_of, selected_by
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -48,11 +48,12 @@ def _check_selected(workload: "Workload") -> None:
             raise SpecError(
                 f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}"
             )
-    known: dict[str | Variant, str] = {}
-    for _, _, artifact in workload.artifacts.values():
-        for setting in artifact.settings:
-            for row in artifact.variants_in(setting):
-                known |= {row.algorithm: row.algorithm, row.variant: row.variant.selector}
+    known = names_of(
+        row.variant
+        for _, _, artifact in workload.artifacts.values()
+        for setting in artifact.settings
+        for row in artifact.variants_in(setting)
+    )
     for text in workload.config.algorithms or []:
         if selected_by(text) not in known:
             raise SpecError(

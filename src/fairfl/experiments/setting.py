@@ -32,7 +32,7 @@ from fairfl.experiments.searches import (
 )
 from fairfl.experiments.variant import Value
 from fairfl.runtime.plain_data import different
-from fairfl.runtime.validation import SpecError, explain
+from fairfl.runtime.validation import SpecError, problems
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = (
@@ -62,8 +62,7 @@ def _resolved(kind: str, choice: Choice) -> Choice:
     try:
         options = config.model_validate(choice.options).model_dump(mode="json", by_alias=True)
     except ValidationError as error:
-        lines = str(explain(error, config, "")).splitlines()
-        raise ValueError("; ".join(line.removeprefix(": ") for line in lines)) from None
+        raise ValueError("; ".join(problems(error, config, ""))) from None
     return Choice(name=choice.name, **options)
 
 

@@ -92,14 +92,11 @@ class Sharing:
                             "name what differs in the rows' hyperparameters"
                         )
 
-    def _in(self, paper: str, setting: str) -> list[str]:
+    def _in(self, paper: str, setting: str) -> dict[str, None]:
         """Algorithms of a paper's rows in a setting."""
-        artifacts = self._papers[paper].artifacts.values()
-        return list(
-            dict.fromkeys(
-                row.algorithm
-                for one in artifacts
-                if setting in one.settings
-                for row in one.variants_in(setting)
-            )
-        )
+        return {
+            row.algorithm: None
+            for one in self._papers[paper].artifacts.values()
+            if setting in one.settings
+            for row in one.variants_in(setting)
+        }

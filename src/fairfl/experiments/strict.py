@@ -58,8 +58,6 @@ def _text(path: Path) -> str:
     if path.suffix == ".yml":
         raise SpecError(f"{path}: is not read: call it {path.stem}.yaml")
     try:
-        if path.exists() and not path.is_file():
-            raise SpecError(f"{path}: not a file")
         return sealed.read_bytes(path).decode()
     except FileNotFoundError:
         siblings = sorted(each.name for each in path.parent.glob("*.yaml"))

@@ -12,7 +12,7 @@ issue 2366). Whether a variant is tuned shows in its folder only, so that both k
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cache, cached_property
 from typing import Annotated, Any, get_args, get_origin
@@ -306,6 +306,18 @@ class Run:
     def id(self) -> str:
         """The run id is the path below results/<scale>/runs/."""
         return f"{self.setting}/{self.algorithm}/{self.variant.folder}/seed{self.seed}"
+
+
+def names_of(variants: Iterable[Variant]) -> dict[str | Variant, str]:
+    """What may name these variants: each itself and its algorithm, and how they are written."""
+    return {
+        name: text
+        for variant in variants
+        for name, text in (
+            (variant.algorithm, variant.algorithm),
+            (variant, variant.selector),
+        )
+    }
 
 
 def selected_by(text: str) -> str | Variant:

@@ -50,16 +50,15 @@ def visible() -> list[str]:
     """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
 
     They are counted by their device nodes: a container has only those of its GPUs, while /proc and nvidia-smi, where
-    they are there at all, may tell of others. nvidia-smi is asked where there is no node: not all systems have such
-    (WSL). It alone tells the names of the parts of a GPU that is split (MIG); without it, jobs see the first part of
-    each, as CUDA does. Raises FairflError for a name that CUDA would not know: it would silently drop that one and all
-    after it.
+    they are there at all, may tell of others. nvidia-smi alone tells the names of the parts of a GPU that is split
+    (MIG); without it, jobs see the first part of each, as CUDA does. Raises FairflError for a name that
+    CUDA would not know: it would silently drop that one and all after it.
     """
     present = sum(1 for name in os.listdir(NODES) if _NODE.fullmatch(name))
     listed = os.environ.get(VISIBLE)
     if listed is None:
-        ask = not present or any(MIG.glob("gpu*/mig/gi*"))
-        return (_listed() if ask else []) or [str(index) for index in range(present)]
+        is_split = any(MIG.glob("gpu*/mig/gi*"))
+        return (_listed() if is_split else []) or [str(index) for index in range(present)]
     names: list[str] = []
     for name in map(str.strip, listed.split(",")):
         if _END.fullmatch(name):

@@ -35,26 +35,19 @@ def nearest(word: Any, known: Any) -> str:
 def _fields_at(model: Any, location: tuple) -> list[str]:
     """Names of the keys that are valid where an unknown key was found."""
     for part in location:
-        if isinstance(part, int) or not (isinstance(model, type) and issubclass(model, BaseModel)):
-            continue
-        for name, field in model.model_fields.items():
+        for name, field in getattr(model, "model_fields", {}).items():
             if part in (name, field.alias):
                 model = _inner_model(field.annotation)
                 break
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        return [field.alias or name for name, field in model.model_fields.items()]
-    return []
+    fields = getattr(model, "model_fields", {})
+    return [field.alias or name for name, field in fields.items()]
 
 
 def _inner_model(annotation: Any) -> Any:
     """The spec class inside list[X], dict[str, X], X | None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if hasattr(annotation, "model_fields"):
         return annotation
-    for part in get_args(annotation):
-        found = _inner_model(part)
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_inner_model, get_args(annotation))), None)
 
 
 _EXPECTED = {
@@ -78,12 +71,8 @@ _EXPECTED = {
 }
 
 
-def explain(error: ValidationError, model: Any, where: str, prefix: str = "") -> SpecError:
-    """Turn pydantic's report into lines `where: key: value: what is wrong; nearest valid name`."""
-    return SpecError("\n".join(_problems(error, model, where, prefix)))
-
-
-def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") -> list[str]:
+def problems(error: ValidationError, model: Any, where: str, prefix: str = "") -> list[str]:
+    """Lines `where: key: value: what is wrong; nearest valid name` of pydantic's report."""
     lines = []
     for problem in error.errors():
         location = tuple(problem["loc"])
@@ -106,10 +95,7 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
             reason = f"{shown(value)}: expected {expected}{_as_written(kind, value)}"
         else:
             reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-        before = (
-            prefix if prefix.isprintable() else shown(prefix)
-        )  # a setting and a row: may be long
-        place = ".".join(filter(None, (before, format_place(location))))
+        place = ".".join(filter(None, (prefix, format_place(location))))
         lines.append(one_line(": ".join(filter(None, (where, place, reason)))))
     return lines
 
@@ -120,13 +106,9 @@ def _as_written(kind: str, value: Any) -> str:
         return "; YAML takes NO, off, on, yes, ... for true or false unless they are in quotes"
     if kind == "string_type" and isinstance(value, int | float):
         return "; put a text that is a number in quotes"
-    if kind != "float_type" or not isinstance(value, str) or "e" not in value.lower():
-        return ""
-    try:
-        float(value)
-    except ValueError:
-        return ""
-    return "; YAML takes a number with an exponent for text unless it has a point: 1.0e-3"
+    if kind == "float_type" and str(value)[:1].isdigit():
+        return "; YAML takes a number with an exponent for text unless it has a point: 1.0e-3"
+    return ""
 
 
 def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
@@ -141,7 +123,7 @@ def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise explain(error, model, file, prefix) from None
+        raise SpecError("\n".join(problems(error, model, file, prefix))) from None
 
 
 def from_text(text: str | bytes, kind: type[Type], where: str) -> Type:
@@ -158,4 +140,4 @@ def checked(value: Any, kind: type[Type], where: str, prefix: str = "") -> Type:
     try:
         return TypeAdapter(kind).validate_python(value, strict=True)
     except ValidationError as error:
-        raise FairflError(_problems(error, kind, where, prefix)[0]) from None
+        raise FairflError(problems(error, kind, where, prefix)[0]) from None

@@ -52,7 +52,7 @@ def test_a_faulty_paper_stops_only_who_names_it(clone):
         "local": "'local_optimum' is a rule of the workflow",
         "borrows": "takes a setting from another file: .*half.yaml",
         "moved": "no such file",
-        "folder": "not a file",
+        "folder": "cannot be read: Is a directory",
         "other": "call it other.yaml",
     }.items():
         with pytest.raises(SpecError, match=words):

@@ -153,7 +153,6 @@ def test_parts_of_a_split_gpu_are_gpus(monkeypatch, nodes, tmp_path, tells):
     tool.chmod(0o700 if tells else 0o600)
     monkeypatch.setattr(gpu_slots, "TOOL", str(tool))
     names = ["MIG-c7384736-a75d", "MIG-a28ad590-3fda", "GPU-9a"]
-    assert gpu_slots.visible() == (names if tells else []), "no device nodes"
     make(nodes, "nvidia0", "nvidia1")
     assert gpu_slots.visible() == ["0", "1"]
     (nodes / "capabilities/gpu0/mig/gi1").mkdir(parents=True)

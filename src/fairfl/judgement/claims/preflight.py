@@ -38,22 +38,16 @@ def check(workload: Workload) -> None:
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
     if faults := list(_faults(workload)):
         raise SpecError("\n".join(f"papers/{fault}" for fault in faults))
-    variants = {
-        name: {
-            row.variant
-            for part in paper.artifacts.values()
-            for row in (*part.rows, part.baseline)
-            if row
-        }
-        for name, paper in workload.papers.items()
-    }
-    for name, (paper, _, artifact) in workload.artifacts.items():
+    for name, (of, _, artifact) in workload.artifacts.items():
+        paper = workload.papers[of]
+        parts = paper.artifacts.values()
+        variants = {row.variant for part in parts for row in (*part.rows, part.baseline) if row}
         for claim, statement in parsed(workload, name):
             if artifact.drawing:  # compares what it draws, under names of its own
                 continue
             speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
-            for fault in _unknown(speaking, workload.papers[paper], variants[paper]):
-                raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
+            for fault in _unknown(speaking, paper, variants):
+                raise ClaimError(f"papers/{of}.yaml: {name}: claim {claim.id}: {fault}")
 
 
 def check_printed(workload: Workload) -> None:
