@@ -1,10 +1,11 @@
 """Tables side by side with the published numbers: 'ours / the paper's' in each cell of the paper's own layout, with the
 verdict's sign."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import digits_of, metric_of
 from fairfl.judgement.comparison import VERDICTS
@@ -42,14 +43,25 @@ def page(
     workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[ComparisonLine]
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of one table."""
-    source, facts = workload.papers[paper], facts_of(workload, f"{paper}_{key}")
-    pivots, known = compared(lines, artifact, source)
-    digits, lacking = digits_of(source.metrics), False
+    facts = facts_of(workload, f"{paper}_{key}")
+    texts, sentences = beside(lines, artifact, workload.papers[paper], workload.settings)
+    title = f"{artifact.title}, side by side with the published numbers"
+    titled = artifact.model_copy(update={"title": title})
+    note = " ".join([*sentences, f"Scale: {facts.scale}."])
+    return pages(paper, f"{key}.side_by_side", titled, facts, texts, note)
+
+
+def beside(
+    lines: list[ComparisonLine], artifact: Artifact, paper: Paper, settings: Mapping[str, Setting]
+) -> tuple[dict[Markup, list[str]], list[str]]:
+    """The tables of an artifact's numbers in each markup, and the sentences below them; `settings` as they ran."""
+    pivots, known = compared(lines, artifact, paper)
+    digits, lacking = digits_of(paper.metrics), False
 
     def number(line: ComparisonLine) -> tuple[str, str, str]:
         """Ours and the paper's number, and the verdict's sign."""
         nonlocal lacking
-        ran = endless(line.metric, workload.settings[line.setting].rounds)
+        ran = endless(line.metric, settings[line.setting].rounds)
         view = cell_view(line, digits(line.metric), ran, "∞")
         ours, theirs = (
             " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
@@ -66,8 +78,8 @@ def page(
         return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
     labels: dict[str, str] = artifact.options.get("labels", {})
-    texts = tabulars(pivots, labels, source.metrics, known, cell)
-    described = ((metric_of(source.metrics, line.metric), line.unit) for line in lines)
+    texts = tabulars(pivots, labels, paper.metrics, known, cell)
+    described = ((metric_of(paper.metrics, line.metric), line.unit) for line in lines)
     few = seeds_said(lines)
     sentences = [
         _LEGEND,
@@ -76,12 +88,8 @@ def page(
         *legend({word for words in known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if few else "",
         units((metric.name, unit) for metric, unit in described if metric),
-        f"Scale: {facts.scale}.",
     ]
-    title = f"{artifact.title}, side by side with the published numbers"
-    titled = artifact.model_copy(update={"title": title})
-    note = " ".join(filter(None, sentences))
-    return pages(paper, f"{key}.side_by_side", titled, facts, texts, note)
+    return texts, list(filter(None, sentences))
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:
