@@ -217,10 +217,12 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
     tolerances = ", ".join(
         f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items()
     )
-    header = ["", *why, *metrics, "misfit", "worse"]
     printed = [f"{target['reported']:g}" for target in metrics.values()]
-    reported = ["reported", *[""] * len(why), *printed, "", ""]
-    lines = [header, ["---"] * len(header), reported]
+    lines = [
+        ["", *why, *metrics, "misfit", "worse"],
+        ["---"] * (len(why) + len(metrics) + 3),
+        ["reported", *[""] * len(why), *printed, "", ""],
+    ]
     for point in made["points"]:
         options = point["options"]
         name = ["chosen"] * (options == made["chosen"]) + ["as named"] * (not options)

@@ -11,12 +11,13 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 
+from fairfl.experiments.config import Config
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.measurements import INCONCLUSIVE
@@ -189,21 +190,21 @@ class Planner:
         return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
 
     # -- what is worth it -------------------------------------------------------------------------
-    def _candidates(self, seeds: int, tells: Callable[[Run], int]) -> Iterable[Candidate]:
+    def _candidates(self, seeds: int, hanging: Counter[tuple[str, Variant]]) -> Iterable[Candidate]:
         """Of the variants that have so many seeds the next run, if it tells anything."""
-        for setting in self.workload.variants:
-            by_variant: dict[Variant, list[Run]] = {}
-            for run in self.workload.runs_of(setting):
-                by_variant.setdefault(run.variant, []).append(run)
-            for variant, runs in by_variant.items():
-                waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
-                if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
-                    continue
-                if (obstacle := self.obstacle(waiting[0])) is None:
-                    name, jobs = f"train/{waiting[0].id}", self.long_jobs(waiting[0])
-                    yield Candidate(name, jobs, tells(waiting[0]))
-                elif not seeds:
-                    self._left_out[setting, variant] = obstacle
+        by_variant: dict[tuple[str, Variant], list[Run]] = {}
+        for run in self.workload.runs:
+            by_variant.setdefault((run.setting, run.variant), []).append(run)
+        for (setting, variant), runs in by_variant.items():
+            waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
+            first = self.numbers.of_runs[setting, variant]
+            tells = hanging[setting, variant.untuned] if seeds else first
+            if len(runs) - len(waiting) != seeds or not waiting or not tells:
+                continue
+            if (obstacle := self.obstacle(waiting[0])) is None:
+                yield Candidate(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), tells)
+            elif not seeds:
+                self._left_out[setting, variant] = obstacle
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:
@@ -224,13 +225,7 @@ class Planner:
         picks: list[Pick] = []
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
-
-            def tells(run: Run, first: bool = not seeds) -> int:
-                if first:
-                    return self.numbers.of_runs[run.setting, run.variant]
-                return hanging[run.setting, run.variant.untuned]
-
-            candidates = list(self._candidates(seeds, tells))
+            candidates = list(self._candidates(seeds, hanging))
             hours = {job: self.hours(job) for one in candidates for job in one.jobs}
             # Baselines and runs that come first may be worth something themselves.
             left = budget - math.fsum(pick.hours for pick in picks)
@@ -280,15 +275,23 @@ def describe_picks(planner: Planner, picks: list[Pick], budget: float) -> str:
     return "; ".join(filter(None, (said, planner.left_out())))
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Print, as JSON, the jobs that a budget leaves (fairfl.planning.restriction asks)."""
-    parser = argparse.ArgumentParser(prog="python -m fairfl.planning.budget", description=__doc__)
+def planner_of(argv: list[str] | None, module: str, about: str | None) -> tuple[Planner, Config]:
+    """Planner of all runs, and the configuration, with its budget, that a command was called with."""
+    parser = argparse.ArgumentParser(prog=f"python -m fairfl.planning.{module}", description=about)
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config")
-    budget = load_workload(args.root, config).config.budget or 0.0
-    planner = Planner(snakemake.parsed(args.root, config | {"budget": None})["graph"], args.root)
+    # A bad configuration is one line, without Snakemake's.
+    asked = load_workload(args.root, config).config
+    graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
+    return Planner(graph, args.root), asked
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print, as JSON, the jobs that a budget leaves (fairfl.planning.restriction asks)."""
+    planner, asked = planner_of(argv, "budget", __doc__)
+    budget = asked.budget or 0.0
     picks = planner.select(budget)
     print(describe_picks(planner, picks, budget), file=sys.stderr)
     print(json.dumps(sorted(planner.available(picks))))

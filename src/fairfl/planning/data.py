@@ -36,15 +36,12 @@ def _source(file: RemoteFile, name: str, config: Config) -> Source:
     while form is not None:
         forms.append(form)
         form = form.instead
-    folders = [
-        config.data_folder,
-        *(mirror for mirror in config.mirrors if urlsplit(mirror).scheme not in _REMOTE),
+    places = [
+        Path(folder.removeprefix("file://")).expanduser()
+        for folder in (config.data_folder, *config.mirrors)
+        if urlsplit(folder).scheme not in ("http", "https")
     ]
-    places = [Path(folder.removeprefix("file://")).expanduser() for folder in folders]
     if any((place / form.relative(name)).is_file() for form in forms for place in places):
         return "local"
     remote = any(form.urls for form in forms) or len(places) <= len(config.mirrors)
     return "download" if remote and not config.offline else "unavailable"
-
-
-_REMOTE = ("http", "https")

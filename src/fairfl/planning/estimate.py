@@ -13,9 +13,11 @@ cores stands for, by model (reference.json).
 
 import importlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -26,7 +28,6 @@ from fairfl.recorded.record import FOLDER
 from fairfl.runtime.fingerprint import canonical
 
 RULES = ("train", "local_optimum", "surrogate", "timing")  # the others take seconds
-Device = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TimedJob:
     setting: str
     algorithm: str  # '' of jobs other than trainings
     model: Mapping[str, Any]
-    device: Device
+    on_gpu: bool
     rate: float  # seconds of a core for each sample
     memory_mib: float
 
@@ -64,20 +65,20 @@ def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | No
     basis: Literal["measured", "scaled"] = "measured" if nearest else "scaled"
     share = 1.0 if nearest else _share(algorithm)
     nearest = nearest or alike or _of_model(rule, canonical(model))
-    rate = None if nearest else _unmeasured(model) if model else 0.0
+    rate = _unmeasured(model) if model else 0.0
     if not nearest and rate is None:
         return None
-    cpu, gpu = (_rate(nearest, device) if nearest else rate or 0.0 for device in ("cpu", "cuda"))
+    cpu, gpu = (_rate(nearest, on_gpu) if nearest else rate or 0.0 for on_gpu in (False, True))
     passed, memory = share * work(rule, spec), max((job.memory_mib for job in nearest), default=0.0)
     return Estimate(passed * cpu, passed * gpu / cores_of_gpu(model), memory, basis)
 
 
-def estimate_rule(workload: Workload, rule: str, wildcards: Any, results: Path) -> Estimate | None:
-    """The estimate of a job of a rule, for what the rule asks a cluster for."""
-    words = ("setting", "algorithm", "variant") if rule == "train" else ("setting",)
-    given = [getattr(wildcards, word) for word in words]
-    spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, *given)
-    return estimate("/".join([rule, *given]), spec, results)
+def estimate_rule(
+    workload: Workload, rule: str, words: Sequence[str], results: Path
+) -> Estimate | None:
+    """The estimate of a job of a rule, by its setting and, of trainings, algorithm and variant."""
+    spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, *words)
+    return estimate("/".join([rule, *words]), spec, results)
 
 
 def work(rule: str, spec: Mapping[str, Any]) -> float:
@@ -124,31 +125,27 @@ def _model(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     )
 
 
-def _rate(jobs: Iterable[TimedJob], device: str) -> float:
+def _rate(jobs: Iterable[TimedJob], on_gpu: bool) -> float:
     """Seconds of a core for each sample, by jobs on such a device if there are any."""
-    same = [job.rate for job in jobs if job.device == device]
+    same = [job.rate for job in jobs if job.on_gpu == on_gpu]
     return median(same or [job.rate for job in jobs])
 
 
 # -- jobs that have run -----------------------------------------------------------------------------
 @cache
 def _nearest(rule: str, setting: str, algorithm: str, results: Path) -> tuple[list[TimedJob], ...]:
-    """Jobs of the setting and algorithm, and of the setting."""
-    alike = [job for job in jobs_of(setting, results) if job.rule == rule]
-    return [job for job in alike if job.algorithm == algorithm], alike
-
-
-def jobs_of(setting: str, results: Path) -> list[TimedJob]:
-    """Stored jobs of a setting, and trainings of algorithms that are not stored and have finished here."""
+    """Jobs of the setting and algorithm, and of the setting: stored ones, and trainings of algorithms that are not
+    stored and have finished here."""
     stored = _stored(setting)
     known = {job.algorithm for job in stored}
     files = results.glob(f"runs/{setting}/*/*/seed*/summary.json")
-    here = [file for file in files if file.parts[-4] not in known]
-    return stored + [
+    jobs = stored + [
         _timed(f"train/{setting}/{file.parts[-4]}", how["spec"], how, how.get("seconds", 0.0))
-        for file in here
-        if (how := _read(file)).get("spec")
+        for file in files
+        if file.parts[-4] not in known and (how := _read(file)).get("spec")
     ]
+    alike = [job for job in jobs if job.rule == rule]
+    return [job for job in alike if job.algorithm == algorithm], alike
 
 
 @cache
@@ -173,9 +170,8 @@ def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: 
     cores = cores_of_gpu(model) if on_gpu else how.get("threads", 1)
     rule, setting, algorithm = identity(name)
     rate = seconds * cores / max(1.0, work(rule, spec))
-    device: Device = "cuda" if on_gpu else "cpu"
     memory = how.get("peak_memory_mib", 0.0)
-    return TimedJob(rule, setting, algorithm, model, device, rate, memory)
+    return TimedJob(rule, setting, algorithm, model, on_gpu, rate, memory)
 
 
 @cache
@@ -199,16 +195,15 @@ def _unmeasured(model: Mapping[str, Any]) -> float | None:
 @cache
 def _share(algorithm: str) -> float:
     """How many times as long as the others of a setting its trainings take."""
-    by_setting: dict[str, dict[str, list[float]]] = {}
-    for job in _all_stored():
-        if job.rule == "train":
-            by_setting.setdefault(job.setting, {}).setdefault(job.algorithm, []).append(job.rate)
-    shares = [
-        median(rates[algorithm]) / median(map(median, rates.values()))
-        for rates in by_setting.values()
-        if algorithm in rates
-    ]
-    return median(shares) if shares else 1.0
+    shares = []
+    for _, jobs in groupby(_all_stored(), attrgetter("setting")):
+        rates: dict[str, list[float]] = {}
+        for job in jobs:
+            if job.rule == "train":
+                rates.setdefault(job.algorithm, []).append(job.rate)
+        if algorithm in rates:
+            shares.append(median(rates[algorithm]) / median(map(median, rates.values())))
+    return median(shares or [1.0])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from fairfl.data import checks, registry
 from fairfl.data.interface import Prepared
-from fairfl.experiments.parts import Surrogate
 from fairfl.experiments.workload import Workload
 from fairfl.jobs import partition
 from fairfl.partition import deal
@@ -34,23 +33,21 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
                 )
                 columns, assignment = deal.partition(spec, own.tensors)
                 said = deal.described(assignment, own.metadata, columns, own.tensors.get("client"))
-                _check_clusters(
-                    len(set(json.loads(said.get("clusters", "[0]")))), setting.surrogate
+                actual, surrogate = (
+                    len(set(json.loads(said.get("clusters", "[0]")))),
+                    setting.surrogate,
                 )
+                if surrogate is not None and surrogate.clusters not in (1, actual):
+                    raise FairflError(
+                        f"surrogate.clusters is {surrogate.clusters}, the partition's number of true clusters is "
+                        f"{actual}; a table says them in the column that `cluster` names"
+                    )
                 found[name] = [own.metadata["source"], *json.loads(said.get("changed", "[]"))]
         except FairflError as error:
             raise FairflError(
                 f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}"
             ) from None
     return found
-
-
-def _check_clusters(actual: int, surrogate: Surrogate | None) -> None:
-    if surrogate is not None and surrogate.clusters not in (1, actual):
-        raise FairflError(
-            f"surrogate.clusters is {surrogate.clusters}, the partition's number of true clusters is {actual}; a table "
-            "says them in the column that `cluster` names"
-        )
 
 
 def prepared(workload: Workload, setting: str) -> Prepared | None:

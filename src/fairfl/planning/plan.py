@@ -4,29 +4,27 @@ A summary in words. A line for each job with its own reason is in results/<scale
 for each setting, with all numbers, in plan.csv beside it.
 """
 
-import argparse
 import math
-import os
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from snakemake.utils import available_cpu_count
+
 from fairfl.experiments.config import Config
-from fairfl.experiments.workload import load_workload, usual_config
+from fairfl.experiments.workload import usual_config
 from fairfl.judgement.measurements import totals
 from fairfl.judgement.rows import csv_text
 from fairfl.planning import own_data, targets
-from fairfl.planning.budget import Pick, Planner, describe_picks
+from fairfl.planning.budget import Pick, Planner, describe_picks, planner_of
 from fairfl.planning.estimate import Estimate
 from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
-from fairfl.runtime.validation import from_text
 from fairfl.terminal.names import aligned
 from fairfl.terminal.progress import span
 from fairfl.terminal.summary import options
-from fairfl.workflow import snakemake
 from fairfl.workflow.plan import by_kind, lines, would_run
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
@@ -171,7 +169,7 @@ def _takes(
     scale: str, rows: list[SettingLine], jobs: Mapping[str, int], total: Callable[[str], float]
 ) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
-    missing, cores = [row for row in rows if row.estimate_basis], _cores()
+    missing, cores = [row for row in rows if row.estimate_basis], available_cpu_count()
     if said := expected(scale, cores, jobs):
         return [f"takes: {said.removeprefix('; ')} on all {cores} cores here"]
     if not missing:
@@ -194,12 +192,6 @@ def _takes(
     if gone := [row.setting for row in missing if row.data_location == "unavailable"]:
         text.append(f"   raw data are neither here nor may they be downloaded: {', '.join(gone)}")
     return text
-
-
-def _cores() -> int:
-    """Cores that `--cores all` means."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def in_time(hours: float) -> str:
@@ -246,17 +238,8 @@ def command(root: Path, config: Config) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m fairfl.planning.plan", description=__doc__)
-    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
-    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    args = parser.parse_args(argv)
-    config = from_text(args.config, dict, "--config")
-    asked = load_workload(
-        args.root, config
-    ).config  # a bad configuration is one line, without Snakemake's
-    budget = asked.budget
-    graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
-    planner = Planner(graph, args.root)
+    planner, asked = planner_of(argv, "plan", __doc__)
+    budget, graph, root = asked.budget, planner.graph, planner.root
     reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
     atomic.write_text(detailed, "\n".join(lines(graph)) + "\n")
@@ -277,10 +260,10 @@ def main(argv: list[str] | None = None) -> None:
         print("the jobs above are those of all runs, not only of those in the budget")
     if own := own_data.dealt(planner.workload):
         print("\n".join([*(f"{name}: {'; '.join(said)}" for name, said in own.items()), ""]))
-    print(f"to run it: {command(args.root, asked)}")
+    print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})
-        print(f"or what tells most in {STEPS[1]} hours: {command(args.root, some)}")
+        print(f"or what tells most in {STEPS[1]} hours: {command(root, some)}")
     print(f"then see:  {page}")
     print(f"details:   {detailed} (each job), {path} (each setting)")
 

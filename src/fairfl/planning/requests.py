@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from fairfl.experiments.workload import Workload
@@ -22,17 +21,18 @@ class Requests:
         self.workload, self.on_gpu, self.asks = workload, on_gpu, asks
 
         @cache
-        def estimated(rule: str, words: tuple[tuple[str, str], ...]) -> Estimate | None:
+        def estimated(rule: str, *words: str) -> Estimate | None:
             try:
-                return estimate_rule(workload, rule, SimpleNamespace(**dict(words)), results)
+                return estimate_rule(workload, rule, words, results)
             except (FairflError, KeyError, ValueError):  # nobody knows
                 return None
 
         self._estimated = estimated
 
     def _of(self, rule: str, wildcards: Any) -> Estimate | None:
-        words = {k: v for k, v in wildcards.items() if k in ("setting", "algorithm", "variant")}
-        return self._estimated(rule, tuple(sorted(words.items()))) if self.asks else None
+        given = dict(wildcards.items())
+        words = [given[word] for word in ("setting", "algorithm", "variant") if word in given]
+        return self._estimated(rule, *words) if self.asks else None
 
     def seconds(self, rule: str) -> Callable[[Any], int]:
         """Expected ones; 0 if it is unknown."""

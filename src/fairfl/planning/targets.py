@@ -76,16 +76,16 @@ class _Ran(Cells):
         return Cell(1 + int.from_bytes(digest[:4], "big") / 2**32)
 
 
-def checkable_claims(workload: Workload, ran: Collection[Place] | None = None) -> Counter[str]:
-    """Claims that could be checked if one seed of these variants had run (None: of all), by each setting they speak of;
+def checkable_claims(workload: Workload) -> Counter[str]:
+    """Claims that could be checked if one seed of every variant had run, by each setting they speak of;
     under "" those of papers and under "own" those of experiments of one's own, each once."""
-    if ran is None:
-        ran = {
-            (setting, variant)
+    cells = _Ran(
+        ran={
+            (setting, variant.untuned)
             for setting, variants in workload.variants.items()
             for variant in variants
         }
-    cells = _Ran(ran=frozenset((setting, variant.untuned) for setting, variant in ran))
+    )
     found: Counter[str] = Counter()
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.drawing or not artifact.in_paper:  # of no run, or of no headline

@@ -1,7 +1,6 @@
 """Estimates from jobs that a test has stored: nearest first, scaled by what they pass through their models."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -92,8 +91,8 @@ def test_every_run_of_the_papers_has_an_estimate(root, load, monkeypatch):
     monkeypatch.chdir(root)
     workload = load()
     for run in workload.runs:
-        wildcards = SimpleNamespace(setting=run.setting, algorithm=run.algorithm, variant=run.variant.folder)
-        found = estimate_rule(workload, "train", wildcards, root / "none")
+        words = (run.setting, run.algorithm, run.variant.folder)
+        found = estimate_rule(workload, "train", words, root / "none")
         assert found and found.core_seconds > 0 and found.gpu_seconds > 0, run.id
         if run.id.startswith("fedfv_mnist/fedavg/default/"):
             assert found.core_seconds == pytest.approx(3844, rel=0.1) and found.basis == "measured"

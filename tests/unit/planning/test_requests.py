@@ -21,8 +21,8 @@ def asked(monkeypatch, tmp_path):
     workload = SimpleNamespace(scale=SimpleNamespace(limits=SimpleNamespace(train=limit)))
 
     def ask(estimate, on_gpu=False, asks=True):
-        def estimated(_, rule, wildcards, results):
-            assert (rule, wildcards.setting, wildcards.algorithm, wildcards.variant) == ("train", "s", "a", "v")
+        def estimated(_, rule, words, results):
+            assert (rule, *words) == ("train", "s", "a", "v")
             if estimate is None:
                 raise FairflError("nothing like it")
             return estimate

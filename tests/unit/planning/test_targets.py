@@ -15,7 +15,7 @@ def printed(root, path):
 
 
 def test_every_printed_number_of_a_run_counts_once(root, load):
-    for path, setting in (("eagle/table5.csv", "eagle_emnist_linear_a0.5"), ("fedfv/table3.csv", "fedfv_fmnist")):
+    for path, setting in (("eagle/table9.csv", "eagle_emnist_cnn_a0.5"), ("fedfv/table3.csv", "fedfv_fmnist")):
         paper = path.partition("/")[0]
         found = load(papers=[paper], artifacts=[path.replace("/", "_").removesuffix(".csv")])
         numbers = targets.numbers(found, root)
@@ -58,10 +58,8 @@ def test_settings_that_a_scale_has_changed_judge_nothing(root, load):
 def test_a_claim_needs_every_run_that_it_speaks_of(load):
     found = load(papers=["eagle"], artifacts=["eagle_table5"])
     (setting,) = found.variants
-    every = {(setting, variant) for variant in found.variants[setting]}
     claims = targets.checkable_claims(found)
     assert claims[""] == claims[setting] == len(found.artifacts["eagle_table5"][2].claims) > 0
-    assert targets.checkable_claims(found, every) == claims
-    assert not targets.checkable_claims(found, set())
-    without = {place for place in every if place[1].algorithm != "eagle"}
-    assert targets.checkable_claims(found, without)[""] < claims[""]
+    others = {variant.algorithm for variant in found.variants[setting]} - {"eagle"}
+    without = load(papers=["eagle"], artifacts=["eagle_table5"], algorithms=sorted(others))
+    assert targets.checkable_claims(without)[""] < claims[""]
