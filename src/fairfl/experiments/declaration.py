@@ -84,9 +84,8 @@ def check_defaults(config: type[BaseModel]) -> None:
     try:
         config.model_validate({})
     except ValidationError as error:
-        known = {field.alias or name for name, field in config.model_fields.items()}
         for problem in error.errors():
-            if problem["type"] != "missing" and problem["loc"] and problem["loc"][0] in known:
+            if problem["type"] != "missing" and problem["loc"]:
                 key = ".".join(map(str, problem["loc"]))
                 raise ValueError(
                     f"default of {key}: {problem['input']!r}: {problem['msg']}"
@@ -231,29 +230,18 @@ def _declared(tree: ast.Module) -> list[ast.stmt]:
     kept: list[ast.stmt] = []
     known = set(_BUILT_IN)
     for node in tree.body:
+        names: list[str] = []
         if isinstance(node, ast.ImportFrom | ast.Import):
-            modules = (
-                [node.module]
-                if isinstance(node, ast.ImportFrom)
-                else [alias.name for alias in node.names]
-            )
-            names = (
-                [alias.asname or alias.name for alias in node.names]
-                if set(modules) <= _CHEAP
-                else []
-            )
-        elif isinstance(node, ast.ClassDef):
-            names = [node.name] if node.name == "Config" else []
+            modules = {getattr(node, "module", alias.name) for alias in node.names}
+            if modules <= _CHEAP:
+                names = [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.ClassDef) and node.name == "Config":
+            names = [node.name]
         elif isinstance(node, ast.Assign):
-            names = [
-                target.id
-                for target in node.targets
-                if isinstance(target, ast.Name) and target.id.isupper()
-            ]
             used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
-            names = names if used <= known else []
-        else:
-            names = []
+            targets = [each.id for each in node.targets if isinstance(each, ast.Name)]
+            if used <= known:
+                names = list(filter(str.isupper, targets))
         if names:
             kept.append(node)
             known |= set(names)

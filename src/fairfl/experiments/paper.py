@@ -14,8 +14,9 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.described import DescribedAlgorithm, Metric
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper_checks import check_names, check_sources
+from fairfl.experiments.plugins import known
 from fairfl.experiments.searches import known_hyperparameters
-from fairfl.experiments.setting import SOURCED, Setting
+from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import kept, plain_data
@@ -144,7 +145,7 @@ class SelectedArtifact(Strict):
     rules: list[int] = Field(
         default_factory=list, description="rows before which the paper draws a rule"
     )
-    plot: str | None = Field(
+    plot: Annotated[str, AfterValidator(known("reporting/plots"))] | None = Field(
         None, description="how a figure is drawn: fairfl.reporting.plots.<plot>"
     )
     options: dict[str, Any] = Field(
@@ -223,9 +224,9 @@ class Artifact(SelectedArtifact):
             raise ValueError(
                 "a table needs rows, unless all of its columns count samples or else belong to settings"
             )
-        for where, name, known in self._names():
-            if name not in known:
-                raise ValueError(f"{where} {name!r} is not one of these{nearest(name, known)}")
+        for where, name, valid in self._names():
+            if name not in valid:
+                raise ValueError(f"{where} {name!r} is not one of these{nearest(name, valid)}")
         if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
             raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
         if self.content == "used":
@@ -250,12 +251,12 @@ class Artifact(SelectedArtifact):
         for number, row in enumerate(self.rows):
             if row.setting is not None:
                 yield f"row {number}: setting", row.setting, self.settings
-        for key, subsets, known in (
+        for key, subsets, valid in (
             ("columns_of", self.columns_of, {row.algorithm for row in self.rows}),
             ("columns_in", self.columns_in, self.settings),
         ):
             for name, columns in subsets.items():
-                yield f"{key}:", name, known
+                yield f"{key}:", name, valid
                 for metric in columns:
                     yield f"{key}.{name}:", metric, self.columns
         for name in chain(*self.layout.blocks):
@@ -329,21 +330,8 @@ class Paper(Strict):
             )
         return value
 
-    @field_validator("settings")
-    @classmethod
-    def _sources_of_keys(cls, value: dict[str, Setting]) -> dict[str, Setting]:
-        for name, setting in value.items():
-            unknown = [
-                key for key in setting.sources if key.split(".")[0] not in Setting.model_fields
-            ]
-            if unknown:
-                raise ValueError(
-                    f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}"
-                )
-        return value
-
     @model_validator(mode="after")
     def _checked(self) -> "Paper":
-        check_sources(self)
         check_names(self)
+        check_sources(self)
         return self

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fairfl.experiments.setting import SOURCED
+from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         if relation.setting is not None:
             yield f"consistency.{relation.id}: setting", relation.setting, paper.settings
     for name, setting in paper.settings.items():
+        for source in setting.sources:
+            yield f"settings.{name}.sources", source.partition(".")[0], Setting.model_fields
         there = (artifact for artifact in paper.artifacts.values() if name in artifact.settings)
         rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
         for fitted in setting.fitted or ():

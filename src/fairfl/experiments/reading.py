@@ -172,14 +172,28 @@ def load_scale(path: Path) -> Scale:
 def check_artifacts(
     scale: Scale, papers: dict[str, Paper], available: Collection[str], file: str
 ) -> None:
-    """Raises SpecError if a scale names an artifact that does not exist; of papers that are not selected, any may."""
-    every = [f"{name}_{key}" for name, paper in papers.items() for key in paper.artifacts]
-    request = scale.opt_in.artifacts if scale.opt_in else []
-    for key, names in (("opt_in.artifacts", request), ("uninformative", list(scale.uninformative))):
+    """Raises SpecError if a scale names an artifact that does not exist, or makes one on request that needs runs.
+
+    Those of papers that are not selected may all exist.
+    """
+    every = {
+        f"{name}_{key}": one
+        for name, paper in papers.items()
+        for key, one in paper.artifacts.items()
+    }
+    for key, names in (
+        ("opt_in.artifacts", scale.on_request),
+        ("uninformative", scale.uninformative),
+    ):
         for name in names:
             paper = name.partition("_")[0]
             if name not in every and (paper in papers or paper not in available):
                 raise SpecError(f"{file}: {key}: no artifact {shown(name)}{nearest(name, every)}")
+    for name in scale.on_request:
+        if name in every and "tidy" in every[name].origins:
+            raise SpecError(
+                f"{file}: opt_in.artifacts: {name} prints results of runs, expected one that prints what tuning chose"
+            )
 
 
 def called_like_file(spec: Model, key: str, path: Path) -> Model:
@@ -208,20 +222,3 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
     if isinstance(source, dict) and source.get("name") != asked_for:
         data["data"] = {**source, "stands_in_for": asked_for}
     return check(data, Setting, file, f"{name} at scale {scale.scale}")
-
-
-def opt_in(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
-    """Artifacts that are built only if they are asked for. Raises SpecError if one needs runs."""
-    names = scale.opt_in.artifacts if scale.opt_in else []
-    every = {
-        f"{paper}_{key}": artifact
-        for paper, given in papers.items()
-        for key, artifact in given.artifacts.items()
-    }
-    where = f"scales/{scale.scale}.yaml: opt_in.artifacts"
-    for name in names:
-        if name in every and "tidy" in every[name].origins:
-            raise SpecError(
-                f"{where}: {name} prints results of runs, expected one that prints what tuning chose"
-            )
-    return names

@@ -70,6 +70,11 @@ class Scale(Strict):
         "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",
     )
 
+    @property
+    def on_request(self) -> list[str]:
+        """Artifacts that are built only if they are asked for."""
+        return self.opt_in.artifacts if self.opt_in else []
+
     @field_validator("scale")
     @classmethod
     def _folder(cls, value: str) -> str:

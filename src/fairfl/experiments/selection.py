@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.experiments.reading import opt_in
 from fairfl.experiments.references import left_out
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.setting import Setting
@@ -52,7 +51,7 @@ class ExperimentSelection:
     def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
         """Selected artifacts: the known ones, without those on request unless config.yaml asks for these."""
         asked_for = self.config.artifacts is not None or self.config.tuned
-        left_out = [name for name in opt_in(self.scale, self.papers) if not asked_for]
+        left_out = [name for name in self.scale.on_request if not asked_for]
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:

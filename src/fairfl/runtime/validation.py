@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.json_text import from_json
-from fairfl.runtime.plain_data import format_place, leaves, one_line, shown
+from fairfl.runtime.plain_data import few, format_place, leaves, one_line, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")
@@ -28,8 +28,7 @@ def nearest(word: Any, known: Any) -> str:
     )
     if match:
         return f"; did you mean {match[0]!r}?"
-    listed = ", ".join(name if name.isprintable() else shown(name) for name in names[:20])
-    return f"; known: {listed}" + (", ..." if len(names) > 20 else "")
+    return f"; known: {few(names, 20)}"
 
 
 def _fields_at(model: Any, location: tuple) -> list[str]:

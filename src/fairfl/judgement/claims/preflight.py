@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.plugins import PACKAGE, names
+from fairfl.experiments.plugins import PACKAGE
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
@@ -24,7 +24,6 @@ from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.judgement.results import read_reported, results_of
 from fairfl.metrics.origin import owner
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 
@@ -72,9 +71,6 @@ def _faults(workload: Workload) -> Iterator[str]:
     for of, key, artifact in workload.artifacts.values():
         if artifact.plot is not None:
             file, where = f"papers/{of}.yaml", f"artifacts.{key}"
-            if artifact.plot not in (plots := names("reporting/plots")):
-                hint = f"is not one of the plots{nearest(artifact.plot, plots)}"
-                raise SpecError(f"{file}: {where}.plot: {shown(artifact.plot)} {hint}")
             parameters("reporting/plots", artifact.plot, artifact.options, file, f"{where}.options")
         for fault in missing(workload, of, key, artifact):
             yield f"{of}.yaml: artifacts.{key}: {fault}"
