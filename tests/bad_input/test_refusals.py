@@ -87,7 +87,7 @@ PAPER = [
     ("eagle", f"{ROW}/modifiers", {"dp": 3}, "modifiers.dp: 3 is no mapping"),
     ("eagle", f"{ROW}/setting", "nowhere", "row 5: setting 'nowhere' is not one of"),
     ("eagle", f"{ROW}/algorithm", "eagel", "did you mean 'eagle'"),
-    ("eagle", f"{TABLE}/columns", ["gap_mx"], "unknown metric 'gap_mx'; did you mean 'gap_max'"),
+    ("eagle", f"{TABLE}/columns", ["gap_mx"], "columns: metric: unknown 'gap_mx'; did you mean 'gap_max'"),
     ("eagle", f"{TABLE}/columns", ["accuracy_client_k"], "accuracy_client_k: {name: ..., meaning: ..., unit: fraction"),
     ("eagle", "artifacts/table 1", {"kind": "table"}, "'table 1' cannot be the name of a file"),
     ("eagle", "artifacts/figure1/plot", GONE, "a figure needs `plot`"),

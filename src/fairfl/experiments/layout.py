@@ -34,12 +34,6 @@ class Layout(Strict):
             raise ValueError(f"{both.pop()!r} cannot run both down and across")
         return self
 
-    def check_blocks(self, settings: list[str]) -> None:
-        """Raises ValueError unless blocks, where there are any, name all settings of the artifact."""
-        grouped = {name for names in self.blocks for name in names}
-        if missing := [name for name in settings if grouped and name not in grouped]:
-            raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
-
     def check_cells(self, places: Iterable[dict[Axis, str]]) -> None:
         """Raises ValueError if an axis on neither side is needed to tell numbers apart."""
         cells = set()

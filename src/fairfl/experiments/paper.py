@@ -266,7 +266,9 @@ class Artifact(SelectedArtifact):
 
     @model_validator(mode="after")
     def _placed(self) -> "Artifact":
-        self.layout.check_blocks(self.settings)
+        grouped = set(chain(*self.layout.blocks))
+        if missing := [name for name in self.settings if grouped and name not in grouped]:
+            raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
         if not self.rows and ["row"] in (self.layout.down, self.layout.across):
             raise ValueError("layout: there are no rows to stand alone on a side")
         self.layout.check_cells(

@@ -1,6 +1,6 @@
 """What a paper says in one place and names in another, compared with each other."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -35,16 +35,13 @@ def check_names(paper: "Paper") -> None:
     """Raises ValueError if a part of the paper names what there is not, or two parts have one name."""
     for where, name, known in _names(paper):
         if name not in known:
-            raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}")
+            hint = _how_to_describe(name) if known is paper.metrics else ""
+            raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}{hint}")
     for name, artifact in paper.artifacts.items():
-        _check_described(paper, f"artifacts.{name}.columns", artifact.columns)
         if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
             raise ValueError(f"artifacts.{name}: two claims share an id")
     if len({relation.id for relation in paper.consistency}) < len(paper.consistency):
         raise ValueError("consistency: two relations share an id")
-    for name, setting in paper.settings.items():
-        if setting.unstated:
-            _check_described(paper, f"settings.{name}.unstated.targets", setting.unstated.targets)
 
 
 def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
@@ -52,6 +49,8 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
     for key, artifact in paper.artifacts.items():
         for row in filter(None, [*artifact.rows, artifact.baseline]):
             yield f"artifacts.{key}: rows: algorithm", row.algorithm, paper.algorithms
+        for metric in artifact.columns:
+            yield f"artifacts.{key}.columns: metric", metric, paper.metrics
     if paper.headline:
         yield "headline.setting", paper.headline.setting, paper.settings
         yield "headline.method", paper.headline.method.algorithm, paper.algorithms
@@ -62,6 +61,8 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         if relation.setting is not None:
             yield f"consistency.{relation.id}: setting", relation.setting, paper.settings
     for name, setting in paper.settings.items():
+        for metric in setting.unstated.targets if setting.unstated else ():
+            yield f"settings.{name}.unstated.targets: metric", metric, paper.metrics
         for source in setting.sources:
             yield f"settings.{name}.sources", source.partition(".")[0], Setting.model_fields
         there = (artifact for artifact in paper.artifacts.values() if name in artifact.settings)
@@ -70,16 +71,11 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
             yield f"settings.{name}.fitted", fitted, rows | paper.algorithms.keys()
 
 
-def _check_described(paper: "Paper", where: str, named: Iterable[str]) -> None:
-    """Raises ValueError for a metric that a paper does not describe, with what to write."""
-    for metric in named:
-        if metric in paper.metrics:
-            continue
-        # By name: only the message needs it, so no result depends on what computes metrics.
-        unit = import_module("fairfl.metrics.registry").unit_of(metric)
-        if unit is None:
-            raise ValueError(f"{where}: unknown metric {metric!r}{nearest(metric, paper.metrics)}")
-        raise ValueError(
-            f"{where}: metric {metric!r} is measured, but not described. Try under `metrics`: "
-            f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
-        )
+def _how_to_describe(metric: str) -> str:
+    """What to write for a metric that is measured; "" if it is not."""
+    # By name: only the message needs it, so no result depends on what computes metrics.
+    unit = import_module("fairfl.metrics.registry").unit_of(metric)
+    text = f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
+    return (
+        "" if unit is None else f" It is measured, but not described. Try under `metrics`: {text}"
+    )

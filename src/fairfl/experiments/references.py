@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.searches import Tuning
-from fairfl.experiments.variant import Run, Variant, names_of, selected_by
+from fairfl.experiments.variant import Run, names_of, selected_by
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -30,15 +30,11 @@ def check_references(workload: "Workload") -> None:
     for name, each in workload.settings.items():
         if each.tuning and each.tuning.trials_of:
             trials_owner(workload, name, each.tuning)
-    first: dict[tuple[str, Variant], Run] = {}
     for table in (workload.variants, workload.timed_variants):
         for setting, variants in table.items():
-            for variant in variants:
-                place = workload.paper_of[setting], variant
-                first.setdefault(place, Run(setting, variant, 0))
-    for run in first.values():
-        workload.hyperparameters(run)
-        workload.modifiers(run)
+            for run in (Run(setting, variant, 0) for variant in variants):
+                workload.hyperparameters(run)
+                workload.modifiers(run)
 
 
 def _check_selected(workload: "Workload") -> None:

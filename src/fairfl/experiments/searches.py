@@ -17,7 +17,7 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import Count, Seed
 from fairfl.experiments.variant import Value, check_folder, format_value
 from fairfl.runtime import plain_data
-from fairfl.runtime.validation import SpecError, nearest
+from fairfl.runtime.validation import nearest
 
 MOST_POINTS = 10_000
 """Points of a grid."""
@@ -31,10 +31,7 @@ def known_hyperparameters(
 ) -> dict[str, dict[str, Any]]:
     """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
     for plugin, given in value.items():
-        try:
-            fields = declaration(kind, plugin).Config.model_fields
-        except SpecError as error:
-            raise ValueError(str(error)) from None
+        fields = declaration(kind, plugin).Config.model_fields
         names = [field.alias or name for name, field in fields.items()]
         for key in given:
             if key not in names:

@@ -32,7 +32,7 @@ from fairfl.experiments.searches import (
 )
 from fairfl.experiments.variant import Value
 from fairfl.runtime.plain_data import different
-from fairfl.runtime.validation import SpecError, problems
+from fairfl.runtime.validation import problems
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = (
@@ -55,10 +55,7 @@ def check_kinds(sources: dict[str, str]) -> dict[str, str]:
 
 def _resolved(kind: str, choice: Choice) -> Choice:
     """Fill in the defaults of a plug-in; problems become ValueErrors that pydantic locates."""
-    try:
-        config = declaration(kind, choice.name).Config
-    except SpecError as error:
-        raise ValueError(str(error)) from None
+    config = declaration(kind, choice.name).Config
     try:
         options = config.model_validate(choice.options).model_dump(mode="json", by_alias=True)
     except ValidationError as error:

@@ -4,7 +4,6 @@ import keyword
 import re
 from functools import cache
 
-from fairfl.experiments.config import TEMPLATE
 from fairfl.experiments.paper import FOLDERS
 from fairfl.experiments.plugins import PACKAGE
 
@@ -30,11 +29,7 @@ def taken(kind: str, name: str) -> str:
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         return "a word of Python"
     if kind == "paper":
-        return (
-            "a folder of results/"
-            if name in FOLDERS
-            else rule(name) or "the template" * (name == TEMPLATE)
-        )
+        return "a folder of results/" if name in FOLDERS else rule(name)
     if (PACKAGE / _FOLDER[kind] / name).is_dir():
         return f"a folder of src/fairfl/{_FOLDER[kind]}/"
     return "a module of its own" if name == "interface" else ""

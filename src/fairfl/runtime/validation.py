@@ -14,8 +14,11 @@ Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")
 
 
-class SpecError(FairflError):
-    """A configuration that cannot be run. The message names file, key, value and a way out."""
+class SpecError(FairflError, ValueError):
+    """A configuration that cannot be run. The message names file, key, value and a way out.
+
+    In a validator pydantic adds file and key.
+    """
 
 
 def nearest(word: Any, known: Any) -> str:
