@@ -7,7 +7,7 @@ from typing import Any
 from fairfl.experiments.reading import with_key
 from fairfl.experiments.searches import Unstated, product
 from fairfl.experiments.setting import Setting
-from fairfl.experiments.variant import Value, format_hyperparameters
+from fairfl.experiments.variant import Value
 from fairfl.metrics.origin import reference
 from fairfl.runtime.validation import check
 
@@ -22,11 +22,6 @@ class Point:
     changes: dict[str, Any]  # key of the setting -> value
     departures: list[str]  # facts that differ from the named choice
     setting: Setting
-
-    @property
-    def name(self) -> str:
-        """As part of a setting's id: 'd=100~outlier=43', 'default' for the named choices."""
-        return format_hyperparameters(self.options)
 
 
 def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:

@@ -269,7 +269,7 @@ class Workload(ExperimentSelection):
             raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
         where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
         found = {
-            f"{setting}~calibration~{point.name}": point
+            f"{setting}~calibration~{format_hyperparameters(point.options)}": point
             for point in points(base, base.unstated, *where)
         }
         for name, point in found.items():

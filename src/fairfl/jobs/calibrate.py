@@ -27,15 +27,7 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -
         "facts": {name: fact.why for name, fact in unstated.facts.items()},
         "targets": unstated.targets,
         "metrics": {name: metrics[name].model_dump(mode="json") for name in unstated.targets},
-        "points": [
-            {
-                "setting": name,
-                "options": point.options,
-                "changes": point.changes,
-                "departures": point.departures,
-            }
-            for name, point in grid.items()
-        ],
+        "points": [{**vars(point), "setting": name} for name, point in grid.items()],
         "reported_seeds": len(original(workload, setting).seeds),
         "level": workload.config.verdict.significance_level,
         "files": files,

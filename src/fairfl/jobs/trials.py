@@ -32,11 +32,11 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
     points = []
     for name in names:
         whole, seeds = collect.spec(workload, name), workload.settings[name].seeds
-        variants = [
-            variant for variant in workload.variants[name] if variant.algorithm == algorithm
-        ]
         runs = [
-            collect.described(Run(name, variant, seed)) for variant in variants for seed in seeds
+            collect.described(Run(name, variant, seed))
+            for variant in workload.variants[name]
+            if variant.algorithm == algorithm
+            for seed in seeds
         ]
         against = {} if held else {"optima_seeds": [], "surrogates": 0}
         points.append({**whole, **against, "runs": runs, "seeds": seeds, "baseline": []})

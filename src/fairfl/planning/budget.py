@@ -121,10 +121,6 @@ class Planner:
         """True if a job has finished here or is among the stored results that this configuration uses."""
         return self.rerun.is_done(name)
 
-    def is_stored(self, name: str) -> bool:
-        """True if a stored result stands for the job."""
-        return self.rerun.stored(name) is not None
-
     def estimate(self, name: str) -> Estimate | None:
         """What a long job takes if it runs: the same for all seeds, clients and clusters."""
         kind = tuple(name.split("/")[: 4 if name.startswith("train/") else 2])

@@ -20,7 +20,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 from fairfl.experiments.workload import Workload
 from fairfl.planning.reference import reference
@@ -50,7 +50,7 @@ class Estimate:
     core_seconds: float
     gpu_seconds: float
     memory_mib: float  # the most that one of the nearest jobs took; 0: not known
-    basis: Literal["measured", "scaled"]  # by jobs of its own setting and algorithm, or by others
+    basis: str  # measured: by jobs of its own setting and algorithm; scaled: by others
 
 
 def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | None:
@@ -62,8 +62,7 @@ def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | No
     rule, setting, algorithm = identity(name)
     model = _model(spec)
     nearest, alike = _nearest(rule, setting, algorithm, results)
-    basis: Literal["measured", "scaled"] = "measured" if nearest else "scaled"
-    share = 1.0 if nearest else _share(algorithm)
+    basis, share = ("measured", 1.0) if nearest else ("scaled", _share(algorithm))
     nearest = nearest or alike or _of_model(rule, canonical(model))
     rate = _unmeasured(model) if model else 0.0
     if not nearest and rate is None:

@@ -74,7 +74,7 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
     runs = workload.runs_of(setting)
     waiting = [run for run in runs if not planner.is_done(f"train/{run.id}")]
     done = [run for run in runs if run not in waiting]
-    stored = [run for run in done if planner.is_stored(f"train/{run.id}")]
+    stored = [run for run in done if planner.rerun.stored(f"train/{run.id}")]
     missing = {job for run in waiting for job in planner.long_jobs(run)}
     timing, ran = f"timing/{setting}", {run.variant for run in done}
     timed = setting in workload.seconds and workload.has("timing", setting)
