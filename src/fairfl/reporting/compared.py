@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from fairfl.experiments.explanations import family
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
@@ -41,7 +43,7 @@ def compared(
         and (not {metric, family(metric)} & {*artifact.columns} or (bool(own) and row not in own))
         for _, row, metric in numbers
     ]
-    apart = frame.assign(apart=placeless)["apart"].astype(bool)
+    apart = np.array(placeless, bool)
     plain = artifact.model_copy(update={"layout": Layout()})
     return pivots_of(artifact, frame[~apart]) + pivots_of(plain, frame[apart]), known
 
@@ -65,6 +67,5 @@ def cell_view(
         ),
         "reported_std": reported_std,
         "verdict": line.verdict,
-        "reported_marks": [],
         "contradiction": line.contradiction,
     }

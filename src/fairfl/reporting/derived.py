@@ -33,8 +33,9 @@ from fairfl.judgement.units import printed_cell
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
 from fairfl.reporting.headlines import COLUMNS, lines_of, share
-from fairfl.reporting.page.text import readable
 from fairfl.reporting.reproduction import Reproduction, markdown_table
+from fairfl.reporting.tables.markup import MARKDOWN
+from fairfl.reporting.tables.side_by_side import beside
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 
@@ -123,25 +124,16 @@ class RecordQueries:
         return f"Of {found.published:,} numbers {checked}: {counts}, {found.inconclusive:,} inconclusive."
 
     def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
-        """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1')."""
+        """Some numbers of an artifact beside the paper's, in its layout; rows as selectors ('fedfv/alpha=0.1')."""
         paper, artifact = self._all.artifacts[name]
-        described, titles = (
-            self._all.papers[paper],
-            {row.variant: row.title for row in artifact.rows},
-        )
-        body = []
-        for row in rows:
-            variant = Variant.from_selector(row)
-            title = titles.get(variant) or variant.label(
-                described.algorithms[variant.algorithm].title
-            )
-            cells = [
-                f"{self.number(name, row, metric)} ({self.number(name, row, metric, 'reported')})"
-                for metric in metrics
-            ]
-            body.append([readable(title), *cells])
-        header = [readable(described.metrics[metric].name) for metric in metrics]
-        return markdown_table(["ours (the paper's)", *header], body).strip()
+        described, variants = self._all.papers[paper], list(map(Variant.from_selector, rows))
+        lines = [
+            one for one in self._lines(name) if one.variant in variants and one.metric in metrics
+        ]
+        if len(lines) != len(metrics) * len(rows):
+            raise LookupError(f"{name} has not all of {metrics} of {rows}")
+        tables, sentences = beside(lines, artifact, described, described.settings)
+        return "\n\n".join([*tables[MARKDOWN], " ".join(sentences)])
 
     def number(self, name: str, row: str, metric: str, side: str = "ours") -> str:
         """One number of an artifact as the paper prints such; 'not run' if there is none."""

@@ -89,38 +89,36 @@ class Facts(Strict):
         self,
         names: dict[str, str],
         columns: Iterable[str],
-        changes: bool = True,
-        replaced: bool = True,
-        drawn: Callable[[str], str] = lambda setting: "",
+        drawn: Callable[[str], str] | None = None,
         runs: bool = True,
     ) -> list[str]:
-        """Scale, data, rounds, seeds and changes; stand-ins if `replaced`. `names` of settings, metric ids `columns`.
+        """Scale, data, rounds, seeds; changes, or of a figure stand-ins. `names` of settings, metric ids `columns`.
 
-        `drawn`: the seeds of a setting that are shown, '' if those that the scale has. Without `runs` there are no
-        rounds, and of data and partition the first seed's are shown.
+        `drawn`: in a figure, the seeds of a setting that are shown, '' if those that the scale has. Without `runs`
+        there are no rounds, and of data and partition the first seed's are shown.
         """
         kinds = ("data", "tuned", "calibrated", "changed")
         facts: dict[str, list[tuple[str, str]]] = {kind: [] for kind in kinds}
         timed = origins(columns) == ("timed",)  # not along a whole run
         for key, setting in self.settings.items():
-            length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"
+            length = f"; {plural(setting.rounds, 'round')}; {(drawn and drawn(key)) or plural(setting.seeds, 'seed')}"
             length = length if runs else "; first seed" * (setting.seeds > 1)
             data = data_name(setting.data)
             too = " and hyper-parameters" if setting.tuned == "all" else ""
             fitted = f"Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
             texts = {
-                "data": f"Data: {data if replaced else data.partition(' (stand-in')[0]}"
+                "data": f"Data: {data if drawn else data.partition(' (stand-in')[0]}"
                 + ("" if timed else length),
                 "tuned": f"Learning rates, batch sizes{too}: what tuning chose here"
                 * bool(setting.tuned),
                 "calibrated": fitted * bool(setting.calibrated),
                 "changed": f"Changed by the scale: {setting.changes}"
-                * bool(changes and setting.changed),
+                * bool(setting.changed and not drawn),
             }
             for kind, text in texts.items():
                 facts[kind].append((names.get(key, key), text))
         first = [f"Scale: {self.scale}."]
-        first += [f"Made from a stand-in: {self.stand_in}."] * bool(replaced and self.stand_in)
+        first += [f"Made from a stand-in: {self.stand_in}."] * bool(drawn and self.stand_in)
         return first + [sentence for each in facts.values() for sentence in grouped(each)]
 
 

@@ -35,7 +35,8 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     known = names(PLOTS)
     if plot not in known:
         raise FairflError(f"{file}: {where}.plot: no plot {plot!r}{nearest(plot, known)}")
-    spec = _readable(spec)
+    # Each dollar that does not belong to a formula is a dollar, not the beginning of one.
+    spec = ArtifactSpec.model_validate(_with_dollars(spec.model_dump(mode="json")))
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
     inputs = Inputs(spec)
@@ -52,11 +53,6 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         margins.lay_out(figure, margins.footer(figure, printed, head, f"{spec.id}.csv"))
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame, note)
-
-
-def _readable(spec: ArtifactSpec) -> ArtifactSpec:
-    """The spec with each dollar that does not belong to a formula as a dollar, not as the beginning of one."""
-    return ArtifactSpec.model_validate(_with_dollars(spec.model_dump(mode="json")))
 
 
 def _with_dollars(value: Any) -> Any:
@@ -94,9 +90,7 @@ def footnote(inputs: Inputs) -> list[str]:
     inputs.remark("Not run", [inputs.names[setting] for setting in not_run])
     spec = spec.model_copy(update={"settings": ran})
     runs = bool({"tidy", "rounds", "model", "tuned"} & spec.files.keys())
-    scale, *made_from = spec.sentences(
-        inputs.names, spec.artifact.columns, changes=False, drawn=inputs.drawn_of, runs=runs
-    )
+    scale, *made_from = spec.sentences(inputs.names, spec.artifact.columns, inputs.drawn_of, runs)
     sources = [remark for remark in inputs.remarks if remark.startswith(SOURCES)]
     reading = [remark for remark in inputs.remarks if remark not in sources]
     return [f"{_name(spec)} {scale}", *reading, *made_from, *_recovered(inputs), *sources]

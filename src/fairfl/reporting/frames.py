@@ -82,10 +82,9 @@ def metric_grid(
     return panelled(shown, draw, heights, across, (x_label, ""), wide, **shared)
 
 
-def named_lines(axes: Axes, names: Mapping[int, str] | Sequence[str]) -> None:
-    """A vertical axis of names, the first on top; `names` of all lines, or by line."""
-    lines = names if isinstance(names, Mapping) else dict(enumerate(names))
-    axes.set_yticks(list(lines), list(lines.values()))
-    axes.set_ylim(max(lines, default=0) + 0.6, -0.6)
+def named_lines(axes: Axes, names: Sequence[str]) -> None:
+    """A vertical axis of names, the first on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(len(names), 1) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)

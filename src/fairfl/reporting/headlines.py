@@ -36,14 +36,14 @@ def agreement(found: Count) -> str:
     """A word of `AGREEMENT` by the share of conclusive numbers that agree or are close; 'too few to tell' below 20."""
     if found.conclusive < MIN_FOR_PERCENT:
         return "too few to tell"
-    good = (found.conclusive - found.differ) / found.conclusive
+    good = (found.agree + found.close) / found.conclusive
     return next(word for least, word in AGREEMENT.items() if good >= least)
 
 
 def share(found: Count) -> str:
     """'62 %' of what was checked agrees or is close; '–' where nothing conclusive was."""
-    good, of = found.conclusive - found.differ, found.conclusive
-    return f"{100 * good / of:.0f} %" if of else "–"
+    of = found.conclusive
+    return f"{100 * (found.agree + found.close) / of:.0f} %" if of else "–"
 
 
 def claims_text(found: ClaimCount) -> str:
@@ -80,8 +80,9 @@ class PaperLine:
     @property
     def agreeing(self) -> str:
         """The share of what was checked that agrees or is close, '2 of 3' of too few for a share."""
-        good, of = self.found.conclusive - self.found.differ, self.found.conclusive
-        return f"{good} of {of}" if 0 < of < MIN_FOR_PERCENT else share(self.found)
+        found, of = self.found, self.found.conclusive
+        few = 0 < of < MIN_FOR_PERCENT
+        return f"{found.agree + found.close} of {of}" if few else share(found)
 
     @property
     def shares(self) -> dict[str, int]:

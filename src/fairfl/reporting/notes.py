@@ -90,12 +90,8 @@ class Remarks:
     @property
     def remarks(self) -> list[str]:
         """Sentences."""
-        mark = {
-            what: "; " if any("," in name for name in names) else ", "
-            for what, names in self.said.items()
-        }
         return [
-            f"{what}: {mark[what].join(names)}." if names else what
+            f"{what}: {('; ' if ',' in ''.join(names) else ', ').join(names)}." if names else what
             for what, names in self.said.items()
         ]
 

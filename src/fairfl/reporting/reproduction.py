@@ -1,4 +1,4 @@
-"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines (paper.md.j2).
+"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines (page/paper.md.j2).
 
 Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
 """
@@ -6,9 +6,6 @@ Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml a
 import math
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Artifact, Paper
@@ -26,6 +23,7 @@ from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed_cell
 from fairfl.reporting.headlines import claims_text, lines_of
 from fairfl.reporting.notes import plural
+from fairfl.reporting.page.files import template
 from fairfl.reporting.page.text import readable
 
 _GROUPS, _TRIED = 8, 5  # most groups of numbers that differ, and trials
@@ -79,7 +77,7 @@ class Reproduction:
         """docs/papers/<paper>.md."""
         paper, differ = self.papers[name], self.differences(name)
         (line,) = lines_of({name: paper}, *self.counted(name))
-        return _template().render(
+        return template("paper.md.j2", autoescape=False).render(
             name=name,
             paper=paper,
             status=status,
@@ -90,8 +88,7 @@ class Reproduction:
             worst=self._worst(paper, differ),
             open=_open(paper),
             tried=self._trials(name),
-            findings=self.tried[name].findings,
-            questions=self.tried[name].questions,
+            explanations=self.tried[name],
         )
 
     def _tables(self, name: str) -> str:
@@ -121,6 +118,7 @@ class Reproduction:
         total = count(self.counted(name)[0])
         rows.append(["all, each number once", *_cells(total), f"{again.total():,}", ""])
         header = [
+            "",
             "published",
             "run",
             "agree",
@@ -130,7 +128,7 @@ class Reproduction:
             "reprints",
             "claims",
         ]
-        return markdown_table(["", *header], rows)
+        return markdown_table(header, rows)
 
     def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
         """Numbers that differ, by artifact, setting, metric and cause: the largest groups, of each the worst number."""
@@ -148,11 +146,12 @@ class Reproduction:
             "reproduced",
             "tolerance",
             "seeds",
+            "reason",
         ]
         rows = [self._differing(paper, group) for group in largest[:_GROUPS]]
         if more := sum(map(len, largest[_GROUPS:])):
             rows.append([f"{len(largest) - _GROUPS} other groups", "", str(more), *[""] * 6])
-        return markdown_table([*header, "reason"], rows)
+        return markdown_table(header, rows)
 
     def _differing(self, paper: Paper, group: list[ComparisonLine]) -> list[str]:
         """Cells of a group of numbers that differ, the worst first."""
@@ -205,15 +204,6 @@ class Reproduction:
         if more := len(shown[_TRIED:]):
             shown[_TRIED:] = [[f"{more} more rows: `papers/explanations/{name}.yaml`", *[""] * 5]]
         return markdown_table(header, shown) if shown else ""
-
-
-def _template() -> Template:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
-    environment.filters["plain"] = readable
-    return environment.get_template("paper.md.j2")
 
 
 def _open(paper: Paper) -> list[str]:

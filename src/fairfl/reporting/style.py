@@ -24,7 +24,6 @@ from matplotlib.colors import Colormap, ListedColormap, to_hex
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fairfl.reporting.formulas import literal
 
@@ -270,14 +269,6 @@ def zero_line(axes: Axes, vertical: bool = False) -> None:
     (axes.axvline if vertical else axes.axhline)(
         0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1
     )
-
-
-def log_axis(axes: Axes) -> None:
-    """A logarithmic vertical axis with plain numbers at 1, 2 and 5 times the powers of ten."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def write(axes: Axes, text: str, at: Any, away: Any, **given: Any) -> None:

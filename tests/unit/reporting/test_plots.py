@@ -131,7 +131,7 @@ def test_curves_of_clients_are_called_by_their_owners(results, tmp_path):
     owners = np.array(["north", "west", "$ south"])
     rounds.assign(owner=owners[rounds["client"]]).to_parquet(named)
     rounds.assign(owner=owners[(rounds["client"] + (rounds["seed"] > 0)) % 3]).to_parquet(mixed)
-    spec = spec_of(results | {"rounds": {SETTING: named}}, "client_curves", {"upper": "loss_train"})
+    spec = spec_of(results | {"rounds": {SETTING: named}}, "client_curves")
     figure, *_ = drawn(spec)
     assert [text.get_text() for text in figure.legends[0].texts] == ["north", "west", r"\$ south"]
     spec["files"] = results | {"rounds": {SETTING: mixed}}

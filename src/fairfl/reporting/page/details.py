@@ -25,19 +25,8 @@ class Details:
         self._runs: dict[str, tuple[int, str]] = {}  # id -> place, link
         self._numbers: list[tuple[list[int], list[int]]] = []
 
-    def add(
-        self,
-        line: ComparisonLine,
-        title: str,
-        metric: Metric | None,
-        over: str,
-        full: ComparisonLine | None,
-    ) -> int:
-        """Keep a row of comparison.csv, `full` at full scale: its number.
-
-        `title` is what its row is called, `over` what its mean is over ('seeds').
-        """
-        texts = sentences_on(line, title, metric, over, full)
+    def add(self, line: ComparisonLine, texts: list[str]) -> int:
+        """Keep a row of comparison.csv with the sentences on it: its number."""
         names = line.runs.split(";") if line.runs else []
         places = [self._run(name) for name in names]
         self._numbers.append(
@@ -61,6 +50,10 @@ class Details:
 def sentences_on(
     line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
 ) -> list[str]:
+    """What there is to say of a row of comparison.csv, `full` at full scale.
+
+    `title` is what its row is called, `over` what its mean is over ('seeds').
+    """
     unit, seeds = unit_words(line.unit), plural(line.seeds, over.removesuffix("s"))
     ours = f"Ours: {seeds}" + (
         f", standard deviation {_short(line.ours_std)}" if line.seeds > 1 else ""

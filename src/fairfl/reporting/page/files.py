@@ -41,11 +41,11 @@ class Files:
         return tables.remarks_of(io.StringIO(self.text(path)))
 
 
-def template(name: str) -> Template:
-    """A template beside this file, in which what is put in is text."""
+def template(name: str, autoescape: bool = True) -> Template:
+    """A template beside this file, in which what is put in is text, or Markdown without `autoescape`."""
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=autoescape, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters["plain"] = readable
     return environment.get_template(name)

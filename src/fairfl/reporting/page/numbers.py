@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairfl.experiments.described import Metric
@@ -17,7 +16,7 @@ from fairfl.judgement.units import endless, unit_words
 from fairfl.reporting.compared import Known, cell_view, compared
 from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import legend, marks
-from fairfl.reporting.page.details import Details
+from fairfl.reporting.page.details import Details, sentences_on
 from fairfl.reporting.page.text import readable
 from fairfl.reporting.pivot import Pivot, spans
 
@@ -37,7 +36,7 @@ def table_views(
     artifact: Artifact,
     details: Details,
     rounds: dict[str, tuple[int, int]],
-    recorded: Mapping[Place, ComparisonLine] = MappingProxyType({}),
+    recorded: Mapping[Place, ComparisonLine],
 ) -> list[dict[str, Any]]:
     """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at full scale."""
     pivots, known = compared(lines, artifact, paper)
@@ -55,7 +54,7 @@ def table_views(
         other = full if full and (full.ours, full.verdict) != (line.ours, line.verdict) else None
         notes = [note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)]
         return cell_view(line, digits(line.metric), here, there) | {
-            "detail": details.add(line, titles[line.place], metric, over, full),
+            "detail": details.add(line, sentences_on(line, titles[line.place], metric, over, full)),
             "recorded": cell_view(other, digits(line.metric), there, there) if other else None,
             "sort": "inf" if line.ours == math.inf else "",  # of the others the text is sorted
             "best": (full or line).verdict,

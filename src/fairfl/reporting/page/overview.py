@@ -89,16 +89,15 @@ def farthest(
         paper = papers[paper_of[line.artifact]]
         artifact = paper.artifacts[line.artifact.partition("_")[2]]
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
-        row = next(
-            (row.label for row in rows_of(artifact, titles) if row.variant == line.variant), ""
-        )
+        named = (row.label for row in rows_of(artifact, titles) if row.variant == line.variant)
+        label = line.variant.label(titles.get(line.algorithm, line.algorithm))
         apart = math.inf if line.difference is None else abs(line.difference)
         views.append({
             "of": line,
             "paper": paper_of[line.artifact],
             "called": paper.called,
             "title": readable(artifact.title),
-            "row": readable(row or line.variant.label(titles.get(line.algorithm, line.algorithm))),
+            "row": readable(next(named, label)),
             "metric": metric_name(paper.metrics, line.metric),
             "cell": cell_view(line, digits_of(paper.metrics)(line.metric), "∞", "∞"),
             "times": apart / line.tolerance if line.tolerance else None,

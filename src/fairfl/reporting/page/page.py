@@ -52,17 +52,10 @@ SIGNS = {sign: words for _, sign, words in VERDICTS.values()} | {
 
 
 # -- what the scale replaced ------------------------------------------------------------------
-def used_settings(workload: Workload) -> list[str]:
-    return list(
-        dict.fromkeys(
-            name for _, _, artifact in workload.artifacts.values() for name in artifact.settings
-        )
-    )
-
-
 def substitutions(workload: Workload) -> list[tuple[str, str]]:
     """(what, sentence) for data, rounds, seeds and the rest; empty if everything is as in the papers."""
-    used = used_settings(workload)
+    artifacts = [artifact for _, _, artifact in workload.artifacts.values()]
+    used = list(dict.fromkeys(name for artifact in artifacts for name in artifact.settings))
     facts: dict[str, Counter[str]] = {"Data": Counter(), "Rounds": Counter(), "Seeds": Counter()}
     others: set[str] = set()
     for name in used:

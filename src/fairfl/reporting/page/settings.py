@@ -42,12 +42,15 @@ def setting_view(workload: Workload, name: str) -> dict[str, Any]:
             or changed
             or value != Setting.model_fields[key].get_default(call_default_factory=True)
         ):
-            row = {
-                "key": key,
-                "here": _text(value),
-                "paper": _text(published.get(key)) if changed else "",
-            }
-            rows.append({**row, "changed": changed, "sources": sources})
+            rows.append(
+                {
+                    "key": key,
+                    "here": _text(value),
+                    "paper": _text(published.get(key)) if changed else "",
+                    "changed": changed,
+                    "sources": sources,
+                }
+            )
     return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
 
 

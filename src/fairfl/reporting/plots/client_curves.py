@@ -1,11 +1,11 @@
 """Metrics of each client along training: one column of panels per algorithm, one row per quantity.
 
-A line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). Losses and gaps
-in nats, accuracies as fractions. A seed that diverges ends the line instead of leaving the mean.
+Above are training losses, below loss gaps on the validation part, in nats. A line is the mean over seeds, the band
+the smallest to the largest seed. A seed that diverges ends the line instead of leaving the mean.
 """
 
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -36,37 +36,21 @@ COLUMNS = [
 BANDS = {
     "range": "; band: smallest to largest seed",
     "std": "; band: ± one standard deviation",
-    "none": "",
 }
-TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy (fraction)"}
+TITLES = {
+    "loss_train": "loss (nats)\ntrain",
+    "gap_validation": "loss gap (nats)\nvalidation",
+}  # of the lines of panels
 
 
 class Config(Strict):
-    upper: Literal[
-        "loss_train",
-        "loss_validation",
-        "loss_test",
-        "accuracy_train",
-        "accuracy_validation",
-        "accuracy_test",
-    ] = Field("loss_train", description="upper panels")
-    gap_part: Literal["train", "validation", "test", "none"] = Field(
-        "validation",
-        description="part on which the loss gap of the lower panels is taken; none: no lower panels",
-    )
-    band: Literal["range", "std", "none"] = Field(
-        "range", description="spread over seeds around the mean"
-    )
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
 
     def metrics(self) -> list[str]:
-        return [] if self.gap_part == "none" else ["gap_client_0"]
+        return ["gap_client_0"]
 
     def parts(self) -> list[str]:
-        return [
-            self.upper.rpartition("_")[2],
-            *([] if self.gap_part == "none" else [self.gap_part]),
-        ]
+        return ["train", "validation"]
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
@@ -79,41 +63,36 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if (rounds.groupby("client")["owner"].nunique() > 1).any():
             raise FairflError(f"{inputs.where}: {setting}: {DIFFER}")
         names = rounds.groupby("client")["owner"].first().tolist()
-    quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
 
     def draw_one(axes: Axes, panel: tuple[str, ShownRow]) -> pd.DataFrame:
         quantity, row = panel
-        kind, part = quantity.split("_")
-        frame = over_seeds(row.of(rounds), row, quantity, config.band)
+        frame = over_seeds(row.of(rounds), row, quantity)
         curves(axes, frame, clients, config.log_x)
         if row == rows[0]:
-            axes.set_ylabel(f"{TITLES[kind]}\n{part}")
-        if kind == "gap":
+            axes.set_ylabel(TITLES[quantity])
+        if quantity == "gap_validation":
             style.zero_line(axes)
-        style.within_bounds(axes, y="fraction" if kind == "accuracy" else "")
         return frame
 
     titles = {
-        (quantity, row): row.label * (quantity == config.upper)
-        for quantity, row in product(quantities, rows)
+        (quantity, row): row.label * (quantity == "loss_train")
+        for quantity, row in product(TITLES, rows)
     }
     shared: style.Look = {"sharex": True, "sharey": "row"}
     figure, frames = panelled(titles, draw_one, (0.75, 1.35), len(rows), ("round", ""), **shared)
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
-        raise FairflError(
-            f"{inputs.where}: no finite value of {' or '.join(quantities)} in {setting}"
-        )
+        raise FairflError(f"{inputs.where}: no finite value of {' or '.join(TITLES)} in {setting}")
     style.legend_above(figure, style.client_keys(names))
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
+        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS['range']}.")
     return figure, drawn[COLUMNS]
 
 
-def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str, band: str) -> pd.DataFrame:
-    """Mean and band of one quantity per client and round."""
+def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str) -> pd.DataFrame:
+    """Mean and range of one quantity per client and round."""
     result = mean_and_band(
-        frame.groupby(["setting", "client", "round"], sort=True)[quantity], band
+        frame.groupby(["setting", "client", "round"], sort=True)[quantity], "range"
     ).reset_index()
     return result.assign(
         algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity
@@ -126,7 +105,7 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
     if band == "range":
         low, high = groups.min(skipna=False), groups.max(skipna=False)
     else:
-        std = groups.std(ddof=0, skipna=False) if band == "std" else 0.0
+        std = groups.std(ddof=0, skipna=False)
         low, high = mean - std, mean + std
     return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
 

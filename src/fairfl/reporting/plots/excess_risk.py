@@ -11,7 +11,6 @@ Agents, clusters and models are numbered from 1, as in the paper.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,15 +36,15 @@ COLUMNS = [
 
 _WIDTH = 0.72  # of a bar, in agents
 _DARK = "#222222"
-_BAYES: dict[str, Any] = {"facecolor": "#b4c1cc", "linewidth": 0}
-_EXCESS: dict[str, Any] = {"facecolor": style.RED, "linewidth": 0}
-_NEGATIVE: dict[str, Any] = {
+_BAYES: style.Look = {"facecolor": "#b4c1cc", "linewidth": 0}
+_EXCESS: style.Look = {"facecolor": style.RED, "linewidth": 0}
+_NEGATIVE: style.Look = {
     "facecolor": "none",
     "edgecolor": style.RED,
     "hatch": "//////",
     "linewidth": 0.7,
 }
-_PAPER: dict[str, Any] = {
+_PAPER: style.Look = {
     "color": _DARK, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.9,
     "linestyle": "none",
 }  # fmt: skip

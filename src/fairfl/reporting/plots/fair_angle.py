@@ -28,7 +28,7 @@ COLUMNS = ["algorithm", "metric", "value", "x", "y"]
 _DARK = "#222222"
 _DIAGONAL = 45.0  # degrees, direction of the vector of ones
 _COLORS: dict[str, str] = {"unfair": style.RED, "fair": style.BLUE}
-_EDGE: dict[str, Any] = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
+_EDGE: style.Look = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
 
 
 class Config(Strict):

@@ -21,7 +21,6 @@ COLUMNS = ["setting", "algorithm", "hyperparameters", "seed", "client", "metric"
 
 class Config(Labelled):
     family: str = Field("gap_client", description="metrics <family>_0, <family>_1, ... are drawn")
-    x_label: str = Field("loss gap of a client (nats)", description="title of the value axis")
 
     def metrics(self) -> list[str]:
         return [f"{self.family}_0"]
@@ -42,7 +41,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         return pd.concat([one for one in points if len(one)] or points)
 
     titles = {setting: title if several else "" for setting, title in inputs.titles.items()}
-    heights, labels = (0.75, 0.27 * len(rows)), (config.x_label, "")
+    heights, labels = (0.75, 0.27 * len(rows)), ("loss gap of a client (nats)", "")
     figure, drawn = panelled(titles, draw_one, heights, len(titles), labels, sharey=True)
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[COLUMNS]
 

@@ -10,7 +10,8 @@ are the paper's own curves, drawn if nothing but the seeds differs from its sett
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 BANDS_OF = 6  # lines: bands of more cover one another
-_PAPER: dict[str, Any] = {
+_PAPER: style.Look = {
     "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
 }  # fmt: skip
 
@@ -44,15 +45,10 @@ class Config(Labelled):
     part: Literal["train", "validation", "test"] = Field(
         "test", description="part on which the clients are measured"
     )
-    band: Literal["range", "std", "none"] = Field(
-        "range", description="spread over seeds around the mean"
-    )
+    band: Literal["range", "std"] = Field("range", description="spread over seeds around the mean")
     y_labels: dict[str, str] = Field(
         default_factory=dict,
         description="column -> title of its vertical axis; others have name and unit of the metric",
-    )
-    log: list[str] = Field(
-        default_factory=list, description="columns with a logarithmic vertical axis"
     )
     color_by: str | None = Field(
         None,
@@ -63,7 +59,7 @@ class Config(Labelled):
     )
 
     def columns(self) -> list[str]:
-        return [*self.y_labels, *self.log]
+        return list(self.y_labels)
 
     def keys(self) -> list[str]:
         return [self.color_by] if self.color_by else []
@@ -76,9 +72,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     look_of = looks(inputs, inputs.trained(inputs.rounds), config.color_by)
     turned, many = len(inputs.titles) == 1 or config.down == "setting", len(look_of) > 6
 
-    def draw_one(axes: Axes, setting: str, metric: str) -> pd.DataFrame:
-        return _panel(axes, inputs, config, setting, metric, look_of)
-
+    draw_one = partial(_panel, inputs, config, look_of)
     figure, frames = metric_grid(
         inputs, inputs.titles, draw_one, (1.0, 1.9), "round", config.y_labels, turned, many
     )
@@ -97,12 +91,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def _panel(
-    axes: Axes,
     inputs: Inputs,
     config: Config,
+    look_of: dict[ShownRow, style.Look],
+    axes: Axes,
     setting: str,
     metric: str,
-    look_of: dict[ShownRow, dict[str, Any]],
 ) -> pd.DataFrame:
     """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
@@ -115,8 +109,6 @@ def _panel(
         return pd.DataFrame()
     unit = inputs.spec.metrics[metric].unit
     values = along_training(rounds, metric, unit, config.part).assign(setting=setting)
-    if metric in config.log:
-        style.log_axis(axes)
     frames = []
     for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
@@ -146,9 +138,7 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
     return values.reset_index(name="value")
 
 
-def looks(
-    inputs: Inputs, rows: list[ShownRow], color_by: str | None
-) -> dict[ShownRow, dict[str, Any]]:
+def looks(inputs: Inputs, rows: list[ShownRow], color_by: str | None) -> dict[ShownRow, style.Look]:
     """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
 
     Raises FairflError if no row has the hyper-parameter.

@@ -50,8 +50,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
         axes.margins(0.12)
         here = [row for row in inputs.rows_in(setting) if row in looks]
-        drawn = (_marks(axes, inputs, config, setting, row, looks[row][1]) for row in here)
-        marks = [mark for of_row in drawn for mark in of_row]
+        marks = [
+            mark
+            for row in here
+            for mark in _marks(axes, inputs, config, setting, row, looks[row][1])
+        ]
         style.within_bounds(axes, *units)
         return marks
 

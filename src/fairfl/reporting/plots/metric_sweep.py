@@ -61,7 +61,9 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    looks = _looks(inputs, inputs.measured())
+    own = style.looks(inputs)
+    first = {row.algorithm: own[row] for row in reversed(inputs.rows)}
+    looks = {row.algorithm: first[row.algorithm] | {"markersize": 4.5} for row in inputs.measured()}
     at = _places(inputs, config)
     frame = _numbers(inputs, at, list(looks))
     swept, titles = bool(config.places), inputs.spec.algorithms
@@ -160,20 +162,6 @@ def _numbers(
 
 
 # -- drawing ----------------------------------------------------------------------------------
-def _looks(inputs: Inputs, rows: list[ShownRow]) -> dict[str, style.Look]:
-    """Colour, mark and dashes of each algorithm."""
-    looks = {}
-    for row in rows:
-        color, shape, dashes = style.algorithm_looks(inputs.spec.algorithms)[row.algorithm]
-        looks[row.algorithm] = {
-            "color": color,
-            "marker": shape,
-            "markersize": 4.5,
-            "linestyle": style.dash(dashes),
-        }
-    return looks
-
-
 def _line(axes: Axes, line: pd.DataFrame, look: style.Look, kind: str) -> None:
     if kind == "paper":
         axes.plot(line["x"], line["mean"], **look, **_PAPER)

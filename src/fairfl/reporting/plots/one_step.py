@@ -31,7 +31,6 @@ from fairfl.runtime.errors import FairflError
 NEEDS = ("tidy", "data", "reported")
 COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "client", "tau", "x", "loss", "gap"]
 
-Look = dict[str, Any]
 _DARK = "#222222"
 
 
@@ -196,7 +195,7 @@ def _losses_panel(
     x: np.ndarray,
     runs: dict[ShownRow, float],
     paper: dict[ShownRow, float],
-    looks: dict[ShownRow, Look],
+    looks: dict[ShownRow, style.Look],
 ) -> None:
     for k, curve in enumerate(toy.losses(x)):
         axes.plot(
@@ -206,7 +205,7 @@ def _losses_panel(
     axes.axvline(
         toy.start, color=style.GREY, linestyle=style.dash(2), linewidth=0.9, zorder=1, label=start
     )
-    cross: Look = {
+    cross: style.Look = {
         "color": _DARK,
         "markersize": 5,
         "markeredgewidth": 1.5,
@@ -229,7 +228,7 @@ def _losses_panel(
 
 
 def _tau_panel(
-    axes: Axes, sweep: pd.DataFrame, gaps: dict[ShownRow, float], looks: dict[ShownRow, Look]
+    axes: Axes, sweep: pd.DataFrame, gaps: dict[ShownRow, float], looks: dict[ShownRow, style.Look]
 ) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
     axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])

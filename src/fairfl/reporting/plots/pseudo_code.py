@@ -7,7 +7,6 @@ in bold ones. The CSV holds the lines as they were written; those in front of th
 """
 
 import re
-from typing import Literal
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -41,9 +40,6 @@ class Config(Strict):
         "", description="lines in front of the algorithm, without a number: input, output"
     )
     lines: str = Field(pattern=r"\S", description="the algorithm, line by line")
-    width: Literal["column", "page"] = Field(
-        "page", description="as wide as a column or a page of a paper"
-    )
 
     @field_validator("title", "before", "lines")
     @classmethod
@@ -62,7 +58,7 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = listing(config)
-    figure = style.canvas(style.PAGE if config.width == "page" else style.COLUMN, 1)
+    figure = style.canvas(style.PAGE, 1)
     lines = [[_write(inputs, figure, _MARGIN, f"**{inputs.spec.artifact.title}** {config.title}")]]
     for number, indent, text, comment in frame.itertuples(index=False):
         left = _MARGIN + indent * _INDENT + (0 if pd.isna(number) else _NUMBERS)

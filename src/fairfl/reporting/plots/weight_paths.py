@@ -57,7 +57,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     panels = style.panels(left, len(rows), across, sharex=True, sharey=True)
     frames = []
     for axes, row in zip(panels.flat, rows, strict=False):
-        frame = over_seeds(row.of(rounds), row, "loss_train", "range")
+        frame = over_seeds(row.of(rounds), row, "loss_train")
         curves(axes, frame, clients, config.log_x)
         axes.set_title(row.label)
         frames.append(frame.assign(panel="loss"))

@@ -62,6 +62,12 @@ def titled(artifact: SelectedArtifact) -> str:
 
 # -- LaTeX ------------------------------------------------------------------------------------------
 PAGE = 42  # lines of tables that a page of the class article has beside caption and note
+# Shrinks what is wider than the text; tables and their note together if they leave a page no room for the caption.
+_WIDTH = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%s}"
+_HEIGHT = (
+    r"\resizebox*{!}{\ifdim\totalheight>.8\textheight.8\textheight\else\totalheight\fi}"
+    r"{\begin{minipage}{\linewidth}\centering"
+)
 _MATH = {letter: f"\\{name}" for name, letter in reversed(formulas.LETTERS.items())} | {
     "−": "-", "ϵ": r"\epsilon", "µ": r"\mu", "✗": r"\times", "°": r"^{\circ}", "∗": r"\ast", "✓": r"\surd",
 }  # fmt: skip
@@ -156,21 +162,6 @@ def latex_table(
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
 
 
-def _as_wide_as_text(tabular: str) -> str:
-    """Shrink what is wider than the text."""
-    return rf"\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{{tabular}}}"
-
-
-def _as_high_as_page(parts: list[str]) -> list[str]:
-    """Shrink tables and their note together if they leave a page no room for the caption."""
-    height = r"\ifdim\totalheight>.8\textheight.8\textheight\else\totalheight\fi"
-    return [
-        rf"\resizebox*{{!}}{{{height}}}{{\begin{{minipage}}{{\linewidth}}\centering",
-        *parts,
-        r"\end{minipage}}",
-    ]
-
-
 def latex_page(
     paper: str,
     key: str,
@@ -198,11 +189,11 @@ def latex_page(
             f"\\caption{{{f'{title} ({latex(part)})' if title else latex(part)}}}",
             f"\\label{{{label}{f'-{number}' if number > 1 else ''}}}",
         ]
-        inner = ["\n\\par\\medskip\n".join(map(_as_wide_as_text, inside))]
+        inner = ["\n\\par\\medskip\n".join(_WIDTH % tabular for tabular in inside)]
         if note_text and number == len(floats):
             note = f"{{\\footnotesize {latex(note_text)}}}"
             inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{note}")
-        text += [*_as_high_as_page(inner), "\\end{table}"]
+        text += [_HEIGHT, *inner, r"\end{minipage}}", "\\end{table}"]
     if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
         shown = "".join(sorted(foreign))
         needs = f"XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them"

@@ -80,7 +80,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         *legend(used),
         *(f"{mark} {text.rstrip('.')}." for text, mark in notes.items()),
         units(measured),
-        *spec.sentences(names, artifact.columns, replaced=False),  # the title line names stand-ins
+        *spec.sentences(names, artifact.columns),  # the title line names stand-ins
         *grouped((name, spec.settings[setting].unprinted) for setting, name in names.items()),
         *inputs.remarks,
     ]
