@@ -285,7 +285,7 @@ class Paper(Strict):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all that it says."""
+        """Hash of all that it says."""
         return fingerprint(self.model_dump(mode="json"))
 
     paper: str

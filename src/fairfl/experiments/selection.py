@@ -16,7 +16,7 @@ from fairfl.runtime.validation import SpecError, nearest
 
 @dataclass
 class ExperimentSelection:
-    """What is selected.
+    """The selected parts.
 
     `papers` are those of `config.papers`, whose artifacts are built, and those that only lend them settings.
     """

@@ -71,7 +71,7 @@ class Noise:
 
     @property
     def source(self) -> str:
-        """Where s is from, for the comparison."""
+        """Source of s, for the comparison."""
         if self.evaluations:
             bound = ", a bound from below" if self.from_below else ""
             return f"its own last {self.evaluations} evaluations{bound}, {self.freedom} degrees of freedom"

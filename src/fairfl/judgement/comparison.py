@@ -275,7 +275,7 @@ class _Number:
 
     @cached_property
     def seeds(self) -> int:
-        """Of the paper's number."""
+        """Seeds behind the paper's number."""
         return len(original(self.table.workload, self.setting).seeds)
 
     @cached_property

@@ -35,7 +35,7 @@ Measurement = tuple[str, Variant, str, float | None]  # setting, variant, metric
 
 @dataclass(frozen=True)
 class Count:
-    """How the measurements of some lines came out."""
+    """Counts of measurements by verdict."""
 
     verdicts: Counter[str]
     cells: int  # places in tables and figures of those that ran
@@ -138,7 +138,7 @@ def seeds_said(lines: Iterable[ComparisonLine]) -> str:
 
 @dataclass(frozen=True)
 class ClaimCount:
-    """How the claims of some lines came out."""
+    """Counts of claims by status."""
 
     statuses: Counter[str]
 

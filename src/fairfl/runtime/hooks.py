@@ -63,7 +63,7 @@ def wrong(hook: Callable[..., Any], what: str) -> PluginError:
 
 
 def code_of(hook: Callable[..., Any]) -> CodeType:
-    """That of the method itself."""
+    """The code object of the method itself."""
     code: CodeType = unwrap(hook).__code__
     return code
 

@@ -150,7 +150,7 @@ class Checkpoint:
 
 
 def _processor() -> str:
-    """What decides the last bits of a sum."""
+    """The part of a machine that decides the last bits of a sum."""
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_initialized() else ""
     return f"{machine.cpu_name()} with {machine.instructions()}{gpu}"
 

@@ -236,7 +236,7 @@ def traffic(hook: Hook, answer: Any) -> tuple[int, int] | None:
 
 
 def count(hook: Hook, answer: Any) -> int:
-    """How many, 1 or more."""
+    """A number, 1 or more."""
     _of_kind(hook, "the answer", answer, int, "a whole number")
     if answer < 1:
         raise wrong(hook, f"the answer is {answer}, expected 1 or more")

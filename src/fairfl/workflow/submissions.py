@@ -358,7 +358,7 @@ class Submissions:
 
 
 def _of(info: Any, job: Any) -> Any:
-    """The same of one job."""
+    """Resources of one job."""
     return type(info)(job, external_jobid=info.external_jobid, aux=info.aux)
 
 

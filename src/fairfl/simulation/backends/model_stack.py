@@ -14,7 +14,7 @@ from fairfl.simulation.losses import ClosedForm
 
 @dataclass(frozen=True)
 class Shape:
-    """What a block is made for."""
+    """The kind of a block."""
 
     models: int
     width: int  # samples of each model; clients with less are padded with samples of weight 0
