@@ -70,7 +70,7 @@ SPECS = [  # job, its spec, the rest of its command line, the refusal
     (collect, test_collect.SPEC, "No such file"),
     (table, ARTIFACT | {"artifact": ARTIFACT["artifact"] | {"kind": "tabel"}}, "artifact.kind: 'tabel'"),
     (table, ARTIFACT, "gone.csv"),
-    (figure, ARTIFACT | {"artifact": ARTIFACT["artifact"] | {"kind": "figure", "plot": "x"}}, "no plot 'x'"),
+    (figure, ARTIFACT | {"artifact": ARTIFACT["artifact"] | {"kind": "figure", "plot": "x"}}, "artifact.plot: 'x'"),
     (prepare, {"name": "digit"}, "--spec: name: 'digit' is not one of the data sets; did you mean 'digits'?"),
 ]
 OPTIONS = {
@@ -132,7 +132,7 @@ ARGUMENTS = [
     ("--data", "gone.safetensors", "gone.safetensors"),
     ("--partition", "gone.parquet", "gone.parquet"),
     ("--optima", "gone", "gone/client0.json: No such file or directory"),
-    ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
+    ("--inputs", '{"a": 3}', "--inputs: a.str: 3: expected a text"),
     ("--inputs", '{"a/b": "0123"}', "a/b: has no record (a/b)"),
 ]
 
@@ -147,8 +147,8 @@ def test_options(here, capsys, option, value, words):
 FETCH = [
     ("--dataset mnits", "'mnits' is not one of the data sets; did you mean 'mnist'?"),
     ('--dataset mnist --options {"prat":1}', "--options: prat: unknown key (value 1); did you mean 'part'?"),
-    ("--dataset mnist --folder data.safetensors", "data.safetensors"),
-    ("--dataset mnist --mirror ~nobody-of-this-name/x", "missing (no such folder)"),
+    ("--dataset cinic10 --folder data.safetensors", "data.safetensors"),
+    ("--dataset cinic10 --mirror ~nobody-of-this-name/x", "missing (no such folder)"),
 ]
 
 

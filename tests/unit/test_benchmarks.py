@@ -92,7 +92,7 @@ def test_reading_takes_every_sample_of_other_clients_once(tmp_path, monkeypatch,
 @torch.no_grad()
 def test_rules_are_compared_only_where_the_engine_makes_something_else_of_them(tmp_path):
     wide = TINY.at(model={"name": "mlp", "hidden": [40]}, batch=2, clients=3)
-    rules = tune.Tuning()
+    rules = tune.CpuTuning()
     candidates = [rules, replace(rules, pass_share=0.25), replace(rules, stack_bytes=1.0)]
     part, search = tune.samples(wide), tune.Search(turns=1)
     assert len({tune.Rounds(wide, part, candidate).made for candidate in candidates}) == 3
@@ -155,7 +155,7 @@ def test_a_warm_start_is_measured_as_the_workflow_makes_it(tmp_path, monkeypatch
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     command, shared = starts.prepared(tmp_path)
     assert {"fairfl.jobs.train", "fairfl.simulation.simulation"} <= set(shared["fairfl.jobs.train"])
-    server = starts.Server()
+    server = starts.StartServer()
     server.start(shared=shared)
     try:
         address = os.environ[starts.VARIABLE]

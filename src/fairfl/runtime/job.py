@@ -151,7 +151,8 @@ def run_context(
     # What stopped on one kind of node goes on on another.
     same = {"arithmetic": {k: v for k, v in own.items() if k != "instructions"}} if torch else {}
     key = fingerprint([spec, same, read])
-    note = _Note(getattr(args, "checkpoint", None), key) if "instructions" in own else None
+    checkpoint = getattr(args, "checkpoint", None)
+    note = _Note(checkpoint, key) if checkpoint and "instructions" in own else None
     if note:
         own["instructions"] = note.with_earlier(own["instructions"])
     with contextlib.ExitStack() as until_written:
@@ -161,6 +162,8 @@ def run_context(
                 described["snapshot"] = args.code.name
             atomic.sweep([*outputs, args.record, *scratch])
         until_written.callback(opened.end)
+        if note:
+            until_written.callback(note.remove_unused)
         yield key
         try:
             opened.check([*_given(args), *scratch, *expected, *inputs.files()], spec.get("code"))
@@ -173,22 +176,18 @@ def run_context(
             name: arithmetic.version(name) for name in ("numpy", "scikit-learn")
         }  # a note, in no spec
         records.write(args.record, spec, read, outputs, **described)
-        if note:
-            note.remove()
 
 
 class _Note:
     """Which instruction sets have computed what is in a checkpoint, in a file beside it."""
 
-    def __init__(self, checkpoint: Path | None, key: str) -> None:
+    def __init__(self, checkpoint: Path, key: str) -> None:
         self.checkpoint, self.key = checkpoint, key
-        self.path = checkpoint and checkpoint.with_name(f".{checkpoint.name}.instructions")
+        self.path = checkpoint.with_name(f".{checkpoint.name}.instructions")
 
     @opened.by_fairfl()
     def with_earlier(self, here: str) -> str:
         """'AVX2 and AVX-512': those, and the one of this machine."""
-        if not (self.checkpoint and self.path):
-            return here
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         earlier = lines[1:] if self.checkpoint.exists() and lines[:1] == [self.key] else []
         if earlier and here not in earlier:
@@ -201,8 +200,9 @@ class _Note:
         atomic.write_text(self.path, "\n".join([self.key, *used]))
         return " and ".join(used)
 
-    def remove(self) -> None:
-        if self.path:
+    def remove_unused(self) -> None:
+        """Remove it where no checkpoint is left to go on from."""
+        if not self.checkpoint.exists():
             self.path.unlink(missing_ok=True)
 
 
