@@ -33,7 +33,7 @@ TABLE = {
 
 def build(root: Path, *claims: dict, reported: str = ""):
     """fedavg has loss 1, q-FFL 2, in both settings; 'short' is cut by the scale."""
-    figure = {**TABLE, "kind": "figure", "title": "Figure 1", "plot": "curves", "settings": ["full", "short"]}
+    figure = {**TABLE, "kind": "figure", "title": "Figure 1", "plot": "metric_curves", "settings": ["full", "short"]}
     paper = {
         **demo.PAPER,
         "metrics": {"loss": {"name": "loss", "meaning": "mean", "unit": "nats", "digits": 0}},

@@ -33,7 +33,7 @@ CLAIMS = [
     {"id": "c1", "expr": "loss(fedavg) < loss(qffl, q=1)", "text": "FedAvg wins"},
     {"id": "c2", "expr": "loss(fedavg) < 0", "text": HOSTILE},
 ]
-FIGURE = {"kind": "figure", "title": "Figure", "plot": "curves", "settings": ["demo_full"]}
+FIGURE = {"kind": "figure", "title": "Figure", "plot": "metric_curves", "settings": ["demo_full"]}
 LONG_NAME = "demo_short_with_a_rather_long_name_for_a_setting_a0.1"
 ARTIFACTS = {
     "table1": {
