@@ -162,7 +162,7 @@ class Project:
         for name in FOLDERS:
             shutil.copytree(root / name, folder / name, ignore=ignore)
         for name, place in FILES.items():
-            shutil.copy(root / name, folder / place)
+            shutil.copy(root / name if (root / name).exists() else root / place, folder / place)
         (folder / "scales" / "tiny.yaml").write_text(scale)
         self.select(selection)
 

@@ -26,6 +26,8 @@ from tests.workflow.graphs import graph_of
 
 DAG, Workflow = workflow.DAG, workflow.Workflow
 
+NONE_STORED = SimpleNamespace(stored=lambda name: None)
+
 
 @pytest.fixture(scope="module")
 def graph(root):
@@ -54,15 +56,21 @@ def called(graph, *targets, dryrun=False):
 )
 def test_a_target_that_nothing_makes(graph, target, words):
     with pytest.raises(FairflError, match=re.escape(words)):
-        snakemake.check_targets(called(graph, target), graph)
+        snakemake.check_targets(called(graph, target), graph, NONE_STORED)
 
 
 def test_no_result_is_temporary(graph):
     workflow = called(graph, "eagle_table1")
-    snakemake.check_targets(workflow, graph)
+    snakemake.check_targets(workflow, graph, NONE_STORED)
     workflow.storage_settings.all_temp = True
     with pytest.raises(FairflError, match="--all-temp: results would be deleted .*: leave it out"):
-        snakemake.check_targets(workflow, graph)
+        snakemake.check_targets(workflow, graph, NONE_STORED)
+
+
+def test_a_file_of_a_stored_result_is_no_target(graph):
+    target = graph.job(graph.wanted("eagle_table1")[0]).outputs[0]
+    with pytest.raises(FairflError, match=f"{target}: is among the stored results, and in no file"):
+        snakemake.check_targets(called(graph, target), graph, SimpleNamespace(stored=str))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_no_result_is_temporary(graph):
 def test_a_plan_runs_nothing(graph, targets, dryrun):
     """Not even the other targets of its command, of which it says nothing; and its dry run would be empty."""
     with pytest.raises(FairflError, match="`fairfl plan --config artifacts=eagle_table1` plans a part"):
-        snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph)
+        snakemake.check_targets(called(graph, *targets, dryrun=dryrun), graph, NONE_STORED)
 
 
 # What stands in the source of its parts: where targets and forced files are read; that no timer is started without a
@@ -208,9 +216,10 @@ def test_snakemake_looks_only_at_jobs_that_run_and_at_what_they_read(graph):
     rerun = SimpleNamespace(
         verdict=lambda name: SimpleNamespace(reason="edited" * (name in runs)),
         nearest=lambda name: [before for before in graph.job(name).inputs if before in runs],
+        stored=NONE_STORED.stored,
     )
     session = SimpleNamespace(is_main_process=True, scheduling_settings=None)
-    decision = snakemake.Decision(session, graph, rerun)
+    decision = snakemake.Decision(session, graph, rerun, list)
     everything = decision.of_target(None, "eagle_table1")["wanted"]
     session.scheduling_settings = SchedulingSettings()
     assert decision.of_target(None, "eagle_table1") == {"wanted": [graph.job(above).outputs[0]]}

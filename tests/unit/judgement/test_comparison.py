@@ -37,7 +37,9 @@ PAPER = {
             "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}],
             "columns": ["loss", "acc"],
         },
-        "figure1": {"kind": "figure", "title": "F", "caption": "f", "plot": "metric_curves", "settings": ["same"], "rows": []},
+        "figure1": {
+            "kind": "figure", "title": "F", "caption": "f", "plot": "metric_curves", "settings": ["same"], "rows": [],
+        },
     },
 }
 PATCHES = [
@@ -346,7 +348,8 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
     table = {**PAPER["artifacts"]["table1"], "rows": [{"algorithm": "fedavg"}, row]}
     other = {**table, "settings": ["same"], "rows": []}
     printed = "table1,same,qffl,q=1,loss,5.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
-    workload = build(tmp_path, printed, {"table1": table, "figure1": {**other, "kind": "figure", "plot": "metric_curves"}})
+    figure = {**other, "kind": "figure", "plot": "metric_curves"}
+    workload = build(tmp_path, printed, {"table1": table, "figure1": figure})
     (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,5.5,,,nats,\n")
     rows = lines_of(workload, tmp_path)
     by_variant = {
