@@ -51,7 +51,8 @@ def test_one_command_goes_from_the_download_to_the_tables(root, tmp_path, mirror
     numbers = [line for line in lines if line["metric"] in ("accuracy_balanced", "gap_max", "gap_min", "gap_var")]
     assert len(numbers) == 40 and all(line["mean"] and line["data"] == "emnist" for line in numbers)
     with (project.folder / "results/tiny/tidy/eagle_emnist_linear_a0.5.csv").open() as file:
-        assert {line["source"] for line in csv.DictReader(file)} == {
+        trained = [line for line in csv.DictReader(file) if not line["run"].startswith("optima/")]
+        assert {line["source"] for line in trained} == {
             "EMNIST, split byclass, training and test part, as published, upright"
         }
     shutil.rmtree(project.folder / "data")  # what is prepared needs no archive any more, and no network

@@ -1,6 +1,7 @@
 """What is committed about the record is what the record gives: built from nothing but a clone."""
 
 import re
+import shlex
 import shutil
 
 import pytest
@@ -68,10 +69,10 @@ def test_the_same_numbers_are_counted_in_five_places(clone, capsys):
 
 
 def test_the_first_example_of_getting_started_works_as_printed(root, tmp_path):
-    """In a clone, without data: what is printed after `source` is what the command leaves."""
+    """In a clone, without data: the file that is shown is what the command leaves."""
     text = (root / "docs/getting-started.md").read_text().partition("## One table at full scale")[2]
-    _, command, shown = re.search(r"```\n(.*?)\n```", text, re.S)[1].splitlines()
-    options = command.removeprefix("snakemake --cores all --config ").split()
+    *_, command, shown = re.search(r"```\n(.*?)\n```", text, re.S)[1].splitlines()
+    options = shlex.split(command.removeprefix("fairfl run --config "))
     project = Project(root, tmp_path, selection=())
     shutil.copytree(root / "results/recorded", tmp_path / "results/recorded")
     said = project.snakemake(config=tuple(options)).stdout
