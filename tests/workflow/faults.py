@@ -102,13 +102,13 @@ def fetching(root: Path, folder: Path) -> Project:
 
 
 def _offer(project: Project, name: str, array: np.ndarray) -> None:
-    """Put an IDX file into the mirror and let its digest be the published one."""
+    """Put an IDX file into the mirror and let its digest be the published one of packed files."""
     head = bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape)
     data = gzip.compress(head + array.tobytes(), mtime=0)
     project.write(f"mirror/mnist/{name}", data)
     source = "src/fairfl/data/mnist.py"
     digests = re.findall('"([0-9a-f]{64})"', (project.folder / source).read_text())
-    project.edit(source, digests[mnist_files.NAMES.index(name)], hashlib.sha256(data).hexdigest())
+    project.edit(source, digests[len(mnist_files.NAMES) + mnist_files.NAMES.index(name)], hashlib.sha256(data).hexdigest())
 
 
 def from_nothing(project: Project, folder: Path) -> Project:

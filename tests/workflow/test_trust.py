@@ -85,9 +85,8 @@ def test_a_table_that_fails_leaves_the_page_of_all_others(own):
     """And the page says why; once it is mended the next call makes both."""
     path = "src/fairfl/reporting/tables/table.py"
     text = (own.folder / path).read_text()
-    own.edit(
-        path, "    inputs = Inputs(spec)\n", "    raise FairflError('no such € letter')\n    inputs = Inputs(spec)\n"
-    )
+    begins = "    inputs, artifact = Inputs(spec), spec.artifact\n"
+    own.edit(path, begins, f"    raise FairflError('no such € letter')\n{begins}")
     own.edit(path, "from fairfl.runtime", "from fairfl.runtime.errors import FairflError\nfrom fairfl.runtime")
     assert own.snakemake(check=False).returncode == 1
     page = (own.folder / "results/tiny/index.html").read_text()
