@@ -108,7 +108,8 @@ def _offer(project: Project, name: str, array: np.ndarray) -> None:
     project.write(f"mirror/mnist/{name}", data)
     source = "src/fairfl/data/mnist.py"
     digests = re.findall('"([0-9a-f]{64})"', (project.folder / source).read_text())
-    project.edit(source, digests[len(mnist_files.NAMES) + mnist_files.NAMES.index(name)], hashlib.sha256(data).hexdigest())
+    packed = len(mnist_files.NAMES) + mnist_files.NAMES.index(name)  # behind those of unpacked files
+    project.edit(source, digests[packed], hashlib.sha256(data).hexdigest())
 
 
 def from_nothing(project: Project, folder: Path) -> Project:

@@ -192,7 +192,7 @@ def test_a_full_disk(fresh, undisturbed, small_disk):
     ballast.unlink()
     expected, left = same_in(undisturbed), same_in(fresh)
     wrong = [name for name, content in left.items() if expected.get(name) != content]
-    assert [name for name in wrong if not name.endswith("/checkpoint.pt")] == []  # from which the next call goes on
+    assert [name for name in wrong if "checkpoint.pt" not in name] == []  # from which the next call goes on
     fresh.snakemake(EMNIST)
     assert (fresh.folder / EMNIST).read_bytes() == expected[EMNIST]
 
@@ -211,7 +211,7 @@ def test_a_read_only_folder(finished, small_disk):
     (finished.folder / EMNIST).unlink()
     remount("ro")
     something = finished.snakemake(check=False)
-    for done, why in ((nothing, "Read-only file system: 'results/tiny'"), (something, "Write-protected output files")):
+    for done, why in ((nothing, "Read-only file system: 'results/"), (something, "Write-protected output files")):
         assert done.returncode != 0 and why in done.stdout and "Traceback" not in done.stdout
     remount("rw")
     finished.snakemake(EMNIST)
