@@ -335,8 +335,7 @@ def test_what_nobody_would_notice_is_refused(own, every):
     own.write("rate.txt", "1.0")
     own.write(path, (own.folder / path).read_text() + "\n\n_RATE = float(open('rate.txt').read())\n")
     done = own.snakemake(every[RUN].outputs[0], check=False)
-    line = (own.folder / path).read_text().count("\n")
-    assert done.returncode and f"{path}, line {line}: opens rate.txt: no change there" in done.stdout
+    assert done.returncode and "rate.txt: this job reads it, and no change there would be noticed" in done.stdout
     assert "Traceback" not in done.stdout
 
 
