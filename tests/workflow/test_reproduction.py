@@ -51,7 +51,7 @@ def test_the_same_numbers_are_counted_in_five_places(clone, capsys):
     workload = load_workload(folder, config.model_dump(mode="json"))
     results = folder / "results/full"
     page = re.sub(r"<[^>]*>", "", render(workload, folder, results, results / "index.html"))
-    words = r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers have been checked"
+    words = r"(?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers have been run"
     counts = {"README": re.search(words, (folder / "README.md").read_text())}
     counts["log"] = re.search(
         r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) published numbers", next(checked_lines(results, workload.papers))
