@@ -38,7 +38,12 @@ PAPER = {
             "columns": ["loss", "acc"],
         },
         "figure1": {
-            "kind": "figure", "title": "F", "caption": "f", "plot": "metric_curves", "settings": ["same"], "rows": [],
+            "kind": "figure",
+            "title": "F",
+            "caption": "f",
+            "plot": "metric_curves",
+            "settings": ["same"],
+            "rows": [],
         },
     },
 }
