@@ -16,6 +16,7 @@ from fairfl.modifiers.interface import Modifier
 from tests.defaults import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
+PAPERS = ("eagle", "fedeba", "focus", "fedfv", "vred")
 MOST_WORDS = 20_000
 SITE = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *SITE]
@@ -29,6 +30,13 @@ RULES = {
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_the_readme_counts_the_methods():
+    """All that the five papers and fairbench compare; a user's own may lie beside them."""
+    said = int(re.search(r"\*\*(\d+) methods\*\*", (ROOT / "README.md").read_text())[1])
+    papers = load_workload(ROOT, {"scale": "full", "papers": [*PAPERS, "fairbench"]}).papers
+    assert said == len({name for paper in papers.values() for name in paper.algorithms})
 
 
 def test_the_documentation_is_short():
