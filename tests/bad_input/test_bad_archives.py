@@ -9,7 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from fairfl.data import checks, download, femnist, reddit
+from fairfl.data import checks, femnist, reddit
+from fairfl.data.download import FileSources
 from fairfl.data.formats import archives
 from fairfl.data.interface import RemoteFile
 from tests.bad_input.refusals import names, refused
@@ -149,7 +150,7 @@ def test_a_bad_file_behind_a_link_stays_where_it_is(tmp_path, capsys):
     put(tmp_path / "elsewhere" / "y", b"<html>")
     (tmp_path / "data" / "set").mkdir(parents=True)
     (tmp_path / "data" / "set" / "x").symlink_to(tmp_path / "elsewhere" / "y")
-    refused(lambda: download.find(FILE, "set", tmp_path / "data", []), "a web page", "set aside as x.bad-")
+    refused(lambda: FileSources(tmp_path / "data").find(FILE, "set"), "a web page", "set aside as x.bad-")
     assert (tmp_path / "elsewhere" / "y").read_bytes() == b"<html>"
     assert not (tmp_path / "data" / "set" / "x").exists()
 
@@ -159,6 +160,6 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
     place = tmp_path / "set" / "x"
     place.parent.mkdir()
     {"folder": place.mkdir, "pipe": lambda: os.mkfifo(place), "gone": lambda: place.symlink_to("nowhere")}[kind]()
-    refused(lambda: checks.usable(tmp_path, FILE, "set"), "is missing" if kind == "gone" else "is not a regular file")
-    refused(lambda: download.find(FILE, "set", tmp_path, []), "not a regular file", "What to do")
-    refused(lambda: download.find(FILE, "set", tmp_path / "other", [str(tmp_path)]), "not a regular file")
+    refused(lambda: checks.usable(tmp_path, FILE, "set"), "not a regular file")
+    refused(lambda: FileSources(tmp_path).find(FILE, "set"), "not a regular file", "What to do")
+    refused(lambda: FileSources(tmp_path / "other", [str(tmp_path)]).find(FILE, "set"), "not a regular file")

@@ -1,11 +1,12 @@
-"""Is this file the one that the data set needs?"""
+"""Checks whether a file is the one that the data set needs."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,12 @@ _CHUNK = 1 << 20
 _MAGIC = {"gzip": b"\x1f\x8b", "zip": b"PK", "torch": b"PK"}
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """Digest (hex) and size of a file in bytes, and what is wrong with it (None: nothing)."""
+class Unusable(Exception):
+    """No file that a data set can use: the message states the reason, ``sha256`` (hex) is of a file that is bad."""
 
-    sha256: str
-    size: int
-    problem: str | None
+    def __init__(self, problem: str, sha256: str = "") -> None:
+        super().__init__(problem)
+        self.sha256 = sha256
 
 
 class Forms:
@@ -44,25 +44,30 @@ class Forms:
         return found, usable(raw, file, self._dataset)
 
 
-def inspect(path: Path, file: RemoteFile) -> Inspection:
-    """Compare a file on disk with its description.
+def inspect(path: Path, file: RemoteFile) -> tuple[str, int]:
+    """Compare a file on disk with its description; returns its sha256 (hex) and its size in bytes.
 
-    Checked are, in this order: not empty, not a web page, first bytes, checksum. A container
-    without a checksum is read to its end.
+    Checked are, in this order: a regular file or a link to one, not empty, not a web page, first bytes, checksum. A
+    container without a checksum is read to its end.
 
     Raises:
-        OSError: the file cannot be read.
+        Unusable: it is not the file that is described, or cannot be read.
     """
-    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
-    size, head = 0, b""
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            head = head or chunk[:512]
-            size += len(chunk)
-            sha256.update(chunk)
-            md5.update(chunk)
-    digest = sha256.hexdigest()
-    return Inspection(digest, size, _problem(path, file, head, digest, md5.hexdigest()))
+    check_readable(path)
+    sha256 = _digest(path, "sha256")
+    if problem := _problem(path, file, sha256):
+        raise Unusable(problem, sha256)
+    return sha256, path.stat().st_size
+
+
+def check_readable(path: Path) -> None:
+    """Raises Unusable unless this is a regular file, or a link to one, no pipe and no device, that can be read."""
+    if not path.parent.is_dir():
+        raise Unusable("missing (no such folder)")
+    if not path.is_file():
+        raise Unusable("not a regular file" if os.path.lexists(path) else "missing")
+    if not os.access(path, os.R_OK):
+        raise Unusable("cannot be read (no permission)")
 
 
 def has(raw: Path | None, file: RemoteFile, dataset: str) -> bool:
@@ -84,18 +89,19 @@ def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
     """
     if raw is None:
         raise SourceError(f"{dataset}: needs the file {file.name} but no data folder was given")
-    path = Path(raw) / file.relative(dataset)
-    # A link that the user has made may lead anywhere, as long as there is a regular file.
-    if not path.is_file():
-        problem = " is not a regular file; remove it" if path.exists() else " is missing"
-    elif found := inspect(path, file).problem:
-        problem = f": {found}"
-    else:
-        return path
-    raise SourceError(f"{dataset}: {path}{problem}; run fairfl.jobs.fetch --dataset {dataset}")
+    path = Path(raw, file.relative(dataset))
+    try:
+        inspect(path, file)
+    except Unusable as error:
+        raise SourceError(
+            f"{dataset}: {path}: {error}; run fairfl.jobs.fetch --dataset {dataset}"
+        ) from None
+    return path
 
 
-def _problem(path: Path, file: RemoteFile, head: bytes, sha256: str, md5: str) -> str | None:
+def _problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
+    with path.open("rb") as stream:
+        head = stream.read(512)
     if not head:
         return "empty file"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower()
@@ -103,19 +109,23 @@ def _problem(path: Path, file: RemoteFile, head: bytes, sha256: str, md5: str) -
         return "a web page (HTML) instead of the file"
     if file.magic and not head.startswith(_MAGIC[file.magic]):
         return f"wrong format: starts with {head[:4].hex()}, not with a {file.magic} header"
-    kind, digest, accepted = (
-        ("sha256", sha256, file.sha256) if file.sha256 else ("md5", md5, (file.md5,))
-    )
+    if file.sha256:
+        kind, digest, accepted = "sha256", sha256, file.sha256
+    elif file.md5:
+        kind, digest, accepted = "md5", _digest(path, "md5"), (file.md5,)
+    else:
+        return _incomplete(path, file)
     if digest in accepted:
         return None
+    expected = " or ".join(known[:12] for known in accepted)
+    mismatch = f"checksum mismatch: {kind} {digest[:12]}…, expected {expected}…"
     # A cut download is the common case; saying so helps more than two digests.
-    incomplete = _incomplete(path, file)
-    if accepted == (None,):
-        return incomplete
-    known = " or ".join(f"{known}"[:12] for known in accepted)
-    return "; ".join(
-        filter(None, [incomplete, f"checksum mismatch: {kind} {digest[:12]}…, expected {known}…"])
-    )
+    return "; ".join(filter(None, [_incomplete(path, file), mismatch]))
+
+
+def _digest(path: Path, kind: str) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, kind).hexdigest()
 
 
 def _incomplete(path: Path, file: RemoteFile) -> str | None:

@@ -74,6 +74,11 @@ class RemoteFile:
     instead: RemoteFile | None = None
     otherwise: str = ""
 
+    @property
+    def is_published(self) -> bool:
+        """Whether anybody else has it. A user's own file is known by what it says now."""
+        return bool(self.urls or self.sha256 or self.md5 or self.instead)
+
     def relative(self, dataset: str) -> str:
         """``<folder>/<name>``: where the file lies in the data folder and in every mirror."""
         return f"{self.folder or dataset}/{self.name}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.data import pretrained, registry
-from fairfl.data.download import Copy, find_all, known
+from fairfl.data.download import Copy, FileSources
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime import atomic, cli, job, opened
 from fairfl.runtime.errors import FairflError
@@ -39,30 +39,25 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
 
 
 def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]:
-    """What the file is known by. One without a publisher, by what it says now: an edit is another file. That is known
-    before it is copied from a mirror, or all that it feeds would run once more afterwards.
+    """Names of a file by content. One without a publisher: its content now, since an edit makes another file. That is
+    known before it is copied from a mirror, or all that it feeds would run once more afterwards.
     """
-    if _is_own(file):
-        return [known(file, dataset, Path(config.data_folder), config.mirrors, config.offline)]
-    return [*file.sha256, file.md5]
-
-
-def _is_own(file: RemoteFile) -> bool:
-    """One without a publisher."""
-    return not (file.urls or file.sha256 or file.md5 or file.instead)
+    if file.is_published:
+        return [*file.sha256, file.md5]
+    sources = FileSources(Path(config.data_folder), config.mirrors, config.offline)
+    return [sources.digest_at_hand(file, dataset)]
 
 
 def _check(
     files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str
 ) -> None:
     """Raises FairflError if a file without a publisher was edited after the plan, which names it by its content."""
-    own = {file.relative(dataset) for file in files if _is_own(file)}
+    own = {file.relative(dataset) for file in files if not file.is_published}
     planned = from_text(spec, dict, "--spec").get("files", {})
     for copy in copies:
-        relative = copy.path.relative_to(folder).as_posix()
-        if relative in own and planned.get(relative, [None]) not in ([None], [copy.sha256]):
+        if copy.path in own and planned.get(copy.path, [None]) not in ([None], [copy.sha256]):
             raise FairflError(
-                f"{copy.path}: is not the file that this job was planned with; run the same command again"
+                f"{folder / copy.path}: is not the file that this job was planned with; run the same command again"
             )
 
 
@@ -89,19 +84,10 @@ def main(argv: list[str] | None = None) -> None:
         files = registry.files(name, options.model_dump())
     with job.run_context(args, args.out):
         with opened.by_fairfl():  # each is compared with its hash
-            copies = find_all(files, name, args.folder, args.mirror, args.offline)
+            copies = FileSources(args.folder, args.mirror, args.offline).find_all(files, name)
         _check(files, name, copies, args.folder, args.spec)
-        records = [
-            {
-                "name": copy.path.name,
-                "sha256": copy.sha256,
-                "bytes": copy.size,
-                "path": copy.path.relative_to(args.folder).as_posix(),
-                "source": copy.source,
-            }
-            for copy in copies
-        ]
-        atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
+        marker = {kind: name, "files": list(map(vars, copies))}
+        atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:

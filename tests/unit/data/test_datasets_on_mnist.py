@@ -41,7 +41,7 @@ def test_emnist_test_part(small, tmp_path, any_checksum):
     assert data.metadata["classes"] == "62"
     assert data.metadata["source"] == "EMNIST, split byclass, test part only, as published, upright"
     for refused in ({"form": "published"}, {"split": "letters"}):
-        with pytest.raises(SourceError, match=r"gzip\.zip is missing"):
+        with pytest.raises(SourceError, match=r"gzip\.zip: missing"):
             emnist.prepare(tmp_path, emnist.Config(**refused), 0)
     (tmp_path / "emnist" / "gzip.zip").touch()
     with pytest.raises(SourceError, match="empty file"):  # the archive comes first

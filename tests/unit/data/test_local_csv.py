@@ -222,7 +222,7 @@ def test_true_clusters_are_those_of_the_owners(table):
 
 
 def test_a_missing_file_and_a_name_with_a_folder(tmp_path):
-    with pytest.raises(SourceError, match="local_csv/table.csv is missing"):
+    with pytest.raises(SourceError, match="local_csv/table.csv: missing"):
         local_csv.prepare(tmp_path, local_csv.Config(), 0)
     for name in ("../table.csv", "my table.csv"):
         with pytest.raises(ValueError, match=r"rename the file; expected letters, digits, _ \. - without"):

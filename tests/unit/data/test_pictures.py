@@ -185,5 +185,5 @@ def test_forms(small, batches, tmp_path):
     assert (source(), source(form="pickle"), source(form="jpeg")) == (published, published, lossy)
     (tmp_path / "cifar10" / "cifar-10-python.tar.gz").unlink()
     assert (source(), source(form="jpeg")) == (lossy, lossy)
-    with pytest.raises(SourceError, match="cifar-10-python.tar.gz is missing"):
+    with pytest.raises(SourceError, match="cifar-10-python.tar.gz: missing"):
         source(form="pickle")
