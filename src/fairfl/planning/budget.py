@@ -1,8 +1,8 @@
 """The runs with the most checked numbers per hour, as many as a budget of hours has room for.
 
 Runs are taken one after the other, always the one that tells most per hour of what it needs and nobody has computed
-yet: itself, local optima and surrogates that its losses are held against, a run that must come first, the baseline that
-its clients are compared with. First one seed of each variant, its first one. Then, of those whose verdicts hang on
+yet: itself, local optima and surrogates that its losses are compared with, a run that must come first, the baseline
+that its clients are compared with. First one seed of each variant, its first one. Then, of those whose verdicts hang on
 noise, a second seed of each, and so on. What has finished or is stored costs nothing and tells nothing new.
 """
 
@@ -11,9 +11,10 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
@@ -42,22 +43,15 @@ _OBSTACLES = {
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A run that may be computed: the jobs that it and its losses need and nobody has computed, itself among them."""
-
-    name: str  # of its training job
-    jobs: frozenset[str]
-    new_verdicts: int  # numbers that the run itself would check
-
-
-@dataclass(frozen=True)
-class Pick:
-    """A candidate that was taken."""
+class Purchase:
+    """A training job with the jobs that it and its losses need, itself among them."""
 
     name: str
-    jobs: tuple[str, ...]  # those that no earlier one has paid
-    hours: float
-    new_verdicts: int  # with the other runs among the jobs
+    jobs: frozenset[str]  # that nobody has computed, nor an earlier purchase paid
+    new_verdicts: (
+        int  # numbers that the run checks; once bought, with the other runs among the jobs
+    )
+    hours: float = 0.0
 
     @property
     def rank(self) -> tuple[float, float, str]:
@@ -65,57 +59,58 @@ class Pick:
         return -self.new_verdicts / max(self.hours, 1e-12), self.hours, self.name
 
 
-def greedy(
-    candidates: Iterable[Candidate],
-    hours: Mapping[str, float],
+def buy(
+    candidates: Iterable[Purchase],
+    hours: Callable[[str], float],
     budget: float,
     paid: Iterable[str] = (),
-) -> list[Pick]:
+) -> list[Purchase]:
     """The most telling per hour first, as long as they fit into what is left; ties by cost, then by name.
 
     `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
     """
-    waiting = {one.name: one for one in sorted(candidates, key=attrgetter("name"))}
-    tells = {name: candidate.new_verdicts for name, candidate in waiting.items()}
-    done, left = set(paid), budget
-    picks: list[Pick] = []
-    offers: dict[str, Pick] = {}
+    waiting = {one.name: one for one in candidates}
+    verdicts = {name: candidate.new_verdicts for name, candidate in waiting.items()}
+    done = set(paid)
+    bought: list[Purchase] = []
+    offers: dict[str, Purchase] = {}  # priced, as long as none of their jobs is paid by another
     while True:
         for name in waiting.keys() - offers.keys():
-            jobs = sorted(waiting[name].jobs - done)
-            cost = math.fsum(hours[job] for job in jobs)
-            offers[name] = Pick(name, tuple(jobs), cost, sum(tells.get(job, 0) for job in jobs))
-        fitting = [offer for offer in offers.values() if offer.new_verdicts and offer.hours <= left]
+            jobs = waiting[name].jobs - done
+            checked = sum(verdicts.get(job, 0) for job in jobs)
+            offers[name] = Purchase(name, jobs, checked, math.fsum(map(hours, jobs)))
+        left = budget - count_hours(bought)
+        fitting = [one for one in offers.values() if one.new_verdicts and one.hours <= left]
         if not fitting:
-            return picks
-        best = min(fitting, key=attrgetter("rank"))
-        picks.append(best)
-        done.update(best.jobs)
-        left = budget - math.fsum(pick.hours for pick in picks)
+            return bought
+        bought.append(min(fitting, key=attrgetter("rank")))
+        done |= bought[-1].jobs
         waiting = {name: one for name, one in waiting.items() if name not in done}
         offers = {name: one for name, one in offers.items() if done.isdisjoint((name, *one.jobs))}
 
 
+def count_hours(bought: Iterable[Purchase]) -> float:
+    return math.fsum(one.hours for one in bought)
+
+
+def count_runs(bought: Iterable[Purchase]) -> int:
+    return sum(job.startswith("train/") for one in bought for job in one.jobs)
+
+
 class Planner:
-    """What is done, what is missing, and what each missing run needs, of one graph."""
+    """Which runs are done, and what each missing one needs and checks, of one graph."""
 
     def __init__(self, graph: Graph, root: Path) -> None:
         self.graph, self.root, self.workload = graph, root, graph.workload
         self.rerun = rerun_of(graph)
         self.results = Path("results", self.workload.scale.scale)
-        self.on_gpu = gpus_per_job(self.workload.config) > 0  # what a budget is of
-        self._missing: dict[str, list[Job]] = {}
+        self.is_on_gpu = gpus_per_job(self.workload.config) > 0  # what a budget is of
+        self.unit = "GPU-hours" if self.is_on_gpu else "core-hours"
+        self.numbers = targets.count_numbers(self.workload, root)
+        self.missing = cache(self._missing)
         self._estimates: dict[tuple[str, ...], Estimate | None] = {}
-        self._source = cache(lambda key: data.source(self.workload, key))
-        self._left_out: dict[tuple[str, Variant], str] = {}
-
-    @cached_property
-    def numbers(self) -> targets.Numbers:
-        return targets.numbers(self.workload, self.root)
-
-    @property
-    def unit(self) -> str:
-        return "GPU-hours" if self.on_gpu else "core-hours"
+        self._find_source = cache(partial(data.source, self.workload))
+        self._obstacles: dict[tuple[str, Variant], str] = {}
 
     def is_done(self, name: str) -> bool:
         """True if a job has finished here or is among the stored results that this configuration uses."""
@@ -130,77 +125,72 @@ class Planner:
 
     def hours(self, name: str) -> float:
         """Hours of a core, or of a GPU where jobs run on one; 0 where it is unknown."""
-        found = self.estimate(name)
-        seconds = 0.0 if found is None else found.gpu_seconds if self.on_gpu else found.core_seconds
+        cost = self.estimate(name)
+        seconds = 0.0 if cost is None else cost.gpu_seconds if self.is_on_gpu else cost.core_seconds
         return seconds / 3600
 
     # -- what a run needs -------------------------------------------------------------------------
-    def missing(self, run: Run) -> list[Job]:
+    def _missing(self, run: Run) -> list[Job]:
         """All jobs that must run before the run's numbers can be checked, itself among them; none if it is done."""
-        if run.id not in self._missing:
-            name, baseline = f"train/{run.id}", self.workload.baseline(run.setting)
-            wanted = [] if self.is_done(name) else [name, *self._references(run)]
-            if wanted and baseline is not None:
-                wanted.append(f"train/{Run(run.setting, baseline, run.seed).id}")
-            below = self.graph.below(wanted, self.rerun.is_leaf)
-            self._missing[run.id] = [job for job in below if not self.is_done(job.name)]
-        return self._missing[run.id]
+        name, baseline = f"train/{run.id}", self.workload.baseline(run.setting)
+        if self.is_done(name):
+            return []
+        rules = ("local_optimum", "surrogate")  # that its losses are compared with
+        kinds = tuple(f"{rule}/{run.setting}/seed{run.seed}/" for rule in rules)
+        inputs = self.graph.job(f"collect/{run.setting}").inputs
+        names = [name, *(one for one in inputs if one.startswith(kinds))]
+        if baseline is not None:
+            names.append(f"train/{Run(run.setting, baseline, run.seed).id}")
+        return self._unfinished(names)
 
-    def _references(self, run: Run) -> list[str]:
-        """Local optima and surrogates that the losses of a run are compared with."""
-        kinds = tuple(
-            f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate")
-        )
-        return [
-            name
-            for name in self.graph.job(f"collect/{run.setting}").inputs
-            if name.startswith(kinds)
-        ]
+    def _unfinished(self, names: list[str]) -> list[Job]:
+        """Of these jobs and all that they need those that must run."""
+        below = self.graph.below(names, self.rerun.is_leaf)
+        return [job for job in below if not self.is_done(job.name)]
 
     def long_jobs(self, run: Run) -> frozenset[str]:
         """Names of those of the missing jobs that take long."""
         return frozenset(job.name for job in self.missing(run) if job.rule in LONG)
 
-    def source(self, run: Run) -> data.Source:
-        """Where the raw files come from that a run needs and that are not prepared yet."""
-        keys = [job.name.removeprefix("fetch/") for job in self.missing(run) if job.rule == "fetch"]
-        return data.farthest(map(self._source, keys))
+    def source(self, jobs: Iterable[Job]) -> data.Source:
+        """Where the raw files come from that some jobs fetch."""
+        keys = [job.name.removeprefix("fetch/") for job in jobs if job.rule == "fetch"]
+        return data.farthest(map(self._find_source, keys))
 
     def obstacle(self, run: Run) -> str | None:
         """Why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""
-        source = self.source(run)
-        downloads = self.workload.config.budget_downloads
-        if source == "unavailable" or (source == "download" and not downloads):
+        source = self.source(self.missing(run))
+        if source == "unavailable":
             return source
-        known = all(self.estimate(name) is not None for name in self.long_jobs(run))
-        return None if known else "unknown"
+        if source == "download" and not self.workload.config.budget_downloads:
+            return source
+        return "unknown" if None in map(self.estimate, self.long_jobs(run)) else None
 
     def left_out(self) -> str:
         """What `select` did not take because it cannot run here, in words; '' if there is nothing."""
         parts = []
         for kind, why in _OBSTACLES.items():
-            settings = [setting for (setting, _), found in self._left_out.items() if found == kind]
+            settings = [setting for (setting, _), one in self._obstacles.items() if one == kind]
             names = dict.fromkeys(self.workload.settings[name].data.name for name in settings)
             if settings:
                 parts.append(f"{len(settings)} {why.format(data=', '.join(names))}")
         return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
 
     # -- what is worth it -------------------------------------------------------------------------
-    def _candidates(self, seeds: int, hanging: Counter[tuple[str, Variant]]) -> Iterable[Candidate]:
-        """Of the variants that have so many seeds the next run, if it tells anything."""
-        by_variant: dict[tuple[str, Variant], list[Run]] = {}
-        for run in self.workload.runs:
-            by_variant.setdefault((run.setting, run.variant), []).append(run)
-        for (setting, variant), runs in by_variant.items():
+    def _candidates(self, seeds: int, open_verdicts: Counter[targets.Place]) -> Iterable[Purchase]:
+        """The next run of each variant with this number of seeds, if it tells anything."""
+        by_variant = groupby(self.workload.runs, attrgetter("setting", "variant"))
+        for (setting, variant), group in by_variant:
+            runs = list(group)
             waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
-            first = self.numbers.of_runs[setting, variant]
-            tells = hanging[setting, variant.untuned] if seeds else first
-            if len(runs) - len(waiting) != seeds or not waiting or not tells:
+            counts = open_verdicts if seeds else self.numbers
+            verdicts = counts[setting, variant.untuned if seeds else variant]
+            if len(runs) - len(waiting) != seeds or not waiting or not verdicts:
                 continue
             if (obstacle := self.obstacle(waiting[0])) is None:
-                yield Candidate(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), tells)
+                yield Purchase(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), verdicts)
             elif not seeds:
-                self._left_out[setting, variant] = obstacle
+                self._obstacles[setting, variant] = obstacle
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:
@@ -211,42 +201,33 @@ class Planner:
         stored = config.scale == SCALE and config.recorded != "ignore"
         return recorded_numbers(self.root) if stored and (self.root / COMPARISON).exists() else []
 
-    def select(self, budget: float) -> list[Pick]:
-        """The picks of a budget, stage by stage."""
-        hanging = Counter(
+    def select(self, budget: float) -> list[Purchase]:
+        """What a budget buys, stage by stage."""
+        open_verdicts: Counter[targets.Place] = Counter(
             (line.setting, line.variant)
             for line in self.compared
             if may_change_with_more_seeds(line)
         )
-        picks: list[Pick] = []
+        bought: list[Purchase] = []
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
-            candidates = list(self._candidates(seeds, hanging))
-            hours = {job: self.hours(job) for one in candidates for job in one.jobs}
+            candidates = list(self._candidates(seeds, open_verdicts))
             # Baselines and runs that come first may be worth something themselves.
-            left = budget - math.fsum(pick.hours for pick in picks)
-            picks += greedy(candidates, hours, left, [job for pick in picks for job in pick.jobs])
-        return picks
+            paid = [job for one in bought for job in one.jobs]
+            bought += buy(candidates, self.hours, budget - count_hours(bought), paid)
+        return bought
 
-    def available(self, picks: Iterable[Pick]) -> frozenset[str]:
-        """Names of the jobs that there may be, of those that take long or need data: what is done, and the picks."""
-        chosen = {job for pick in picks for job in pick.jobs}
-        below = {job.name for job in self.graph.below(sorted(chosen), self.rerun.is_leaf)}
-        every = self.rerun.needed(self.graph.everything())
+    def available(self, bought: Iterable[Purchase]) -> frozenset[str]:
+        """Names of the jobs that there may be, of those that take long or need data: done, or bought."""
+        chosen = sorted(job for one in bought for job in one.jobs)
+        below = {job.name for job in self.graph.below(chosen, self.rerun.is_leaf)}
         here = {
             job.name
-            for job in every
-            if self.is_done(job.name) or (job.rule == "partition" and self._is_at_hand(job))
+            for job in self.rerun.needed(self.graph.everything())
+            if self.is_done(job.name)
+            or (job.rule == "partition" and self.source(self._unfinished([job.name])) == "local")
         }
-        return frozenset(name for name in chosen | below | here if name.partition("/")[0] in RULES)
-
-    def _is_at_hand(self, partition: Job) -> bool:
-        jobs = self.graph.below([partition.name], self.rerun.is_leaf)
-        return all(
-            job.rule != "fetch" or self._source(job.name.removeprefix("fetch/")) == "local"
-            for job in jobs
-            if not self.is_done(job.name)
-        )
+        return frozenset(name for name in below | here if name.partition("/")[0] in RULES)
 
 
 def may_change_with_more_seeds(line: ComparisonLine) -> bool:
@@ -262,13 +243,13 @@ def may_change_with_more_seeds(line: ComparisonLine) -> bool:
     return abs(line.difference) <= (line.tolerance or 0.0) + line.seed_std
 
 
-def describe_picks(planner: Planner, picks: list[Pick], budget: float) -> str:
+def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) -> str:
     """What a budget buys."""
-    hours, told = math.fsum(pick.hours for pick in picks), sum(pick.new_verdicts for pick in picks)
-    trainings = sum(job.startswith("train/") for pick in picks for job in pick.jobs)
-    buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which check {told} numbers"
-    said = f"budget of {budget:g} {planner.unit}: {buys}"
-    return "; ".join(filter(None, (said, planner.left_out())))
+    text = (
+        f"budget of {budget:g} {planner.unit}: {count_runs(bought)} of {len(planner.workload.runs)} trainings in about "
+        f"{count_hours(bought):.3g}, which check {sum(one.new_verdicts for one in bought)} numbers"
+    )
+    return "; ".join(filter(None, (text, planner.left_out())))
 
 
 def planner_of(argv: list[str] | None, module: str, about: str | None) -> tuple[Planner, Config]:
@@ -288,9 +269,9 @@ def main(argv: list[str] | None = None) -> None:
     """Print, as JSON, the jobs that a budget leaves (fairfl.planning.restriction asks)."""
     planner, asked = planner_of(argv, "budget", __doc__)
     budget = asked.budget or 0.0
-    picks = planner.select(budget)
-    print(describe_picks(planner, picks, budget), file=sys.stderr)
-    print(json.dumps(sorted(planner.available(picks))))
+    bought = planner.select(budget)
+    print(describe_purchases(planner, bought, budget), file=sys.stderr)
+    print(json.dumps(sorted(planner.available(bought))))
 
 
 if __name__ == "__main__":

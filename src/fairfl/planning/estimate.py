@@ -2,22 +2,19 @@
 
     seconds = rate x work
     work    = samples that pass through the model: rounds x epochs x samples of a round's clients, and of evaluations
-              a third
-    rate    = median of seconds / work over the nearest jobs of the rule: of the setting and algorithm; else, times
-              the algorithm's share, of the setting; else of the same model; else of a model of that name
-    share   = median over stored settings of the algorithm's rate, divided by that of all algorithms there
+              a third; a local optimum takes as many epochs as stored ones with the same stopping rule
+    rate    = median of seconds / work over the nearest jobs of the rule: of the setting and algorithm, else of the
+              setting, else of the same model
 
-Models that have not been run have a rate in reference.json. Seconds are those of a core, or of a GPU, which a number of
-cores stands for, by model (reference.json).
+Models that no stored job has trained have a rate in reference.json. Seconds are those of a core, or of a GPU, which a
+number of cores stands for, by model (reference.json).
 """
 
 import importlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby
-from operator import attrgetter
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,12 +32,16 @@ class TimedJob:
     """A job that has run."""
 
     rule: str
-    setting: str
     algorithm: str  # '' of jobs other than trainings
-    model: Mapping[str, Any]
-    on_gpu: bool
-    rate: float  # seconds of a core for each sample
+    spec: Mapping[str, Any]
+    core_seconds: float
     memory_mib: float
+    epochs: int | None  # that a local optimum took
+
+    @cached_property
+    def rate(self) -> float:
+        """Seconds of a core for each sample."""
+        return self.core_seconds / max(1.0, count_samples(self.rule, self.spec))
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,18 @@ def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | No
 
     `results`: folder of the scale, results/full, where jobs may have finished.
     """
-    rule, setting, algorithm = identity(name)
+    rule, setting, algorithm = parse_name(name)
     model = _model(spec)
-    nearest, alike = _nearest(rule, setting, algorithm, results)
-    basis, share = ("measured", 1.0) if nearest else ("scaled", _share(algorithm))
-    nearest = nearest or alike or _of_model(rule, canonical(model))
-    rate = _unmeasured(model) if model else 0.0
-    if not nearest and rate is None:
+    of_setting = [job for job in _jobs_of(setting, results) if job.rule == rule]
+    same = [job for job in of_setting if job.algorithm == algorithm]
+    nearest = same or of_setting or _jobs_with(rule, canonical(model))
+    rate = median(job.rate for job in nearest) if nearest else _reference_rate(model)
+    if rate is None:
         return None
-    cpu, gpu = (_rate(nearest, on_gpu) if nearest else rate or 0.0 for on_gpu in (False, True))
-    passed, memory = share * work(rule, spec), max((job.memory_mib for job in nearest), default=0.0)
-    return Estimate(passed * cpu, passed * gpu / cores_of_gpu(model), memory, basis)
+    seconds = rate * count_samples(rule, spec)
+    memory = max((job.memory_mib for job in nearest), default=0.0)
+    basis = "measured" if same else "scaled"
+    return Estimate(seconds, seconds / count_gpu_cores(model), memory, basis)
 
 
 def estimate_rule(
@@ -80,36 +82,44 @@ def estimate_rule(
     return estimate("/".join([rule, *words]), spec, results)
 
 
-def work(rule: str, spec: Mapping[str, Any]) -> float:
+def count_samples(rule: str, spec: Mapping[str, Any]) -> float:
     """Samples that a job passes through its model, forward and back."""
     if rule == "timing":
-        return spec["rounds"] * sum(map(_samples, spec["variants"]))
+        return spec["rounds"] * sum(map(_data_samples, spec["variants"]))
     if rule == "local_optimum":
-        return spec["local_optimum"]["max_steps"] * _samples(spec)
+        return _usual_epochs(canonical(spec["local_optimum"])) * _data_samples(spec)
     if rule == "surrogate":
-        return spec["surrogate"]["epochs"] / spec["surrogate"]["clusters"] * _samples(spec)
+        return spec["surrogate"]["epochs"] / spec["surrogate"]["clusters"] * _data_samples(spec)
     evaluated = sum(spec["split"][part] for part in spec["evaluated_parts"])
     epochs = spec["local_epochs"] * spec["clients_per_round"] / spec["clients"]
     each = spec["split"]["train"] * epochs + evaluated / 3 / spec["evaluate_every"]
-    return spec["rounds"] * each * _samples(spec)
+    return spec["rounds"] * each * _data_samples(spec)
 
 
-def cores_of_gpu(model: Mapping[str, Any]) -> float:
+@cache
+def _usual_epochs(stopping_rule: str) -> float:
+    """Median epochs of the stored local optima with a stopping rule, given as JSON; its cap if there are none."""
+    rule = json.loads(stopping_rule)
+    optima = (job for job in _stored() if job.spec.get("local_optimum") == rule)
+    return median([job.epochs for job in optima if job.epochs] or [rule["max_steps"]])
+
+
+def count_gpu_cores(model: Mapping[str, Any]) -> float:
     """How many cores a GPU stands for."""
     cores = reference()["gpu"]["cores"]
     return cores.get(model.get("name"), cores["others"])
 
 
-def _samples(spec: Mapping[str, Any]) -> float:
+def _data_samples(spec: Mapping[str, Any]) -> float:
     """Of all clients together; of unknown data as many as drawn data have."""
     data = spec["data"]
-    known = reference()["data"].get(data["name"], {"samples": 1000, "classes": 1})
+    facts = reference()["data"].get(data["name"], {"samples": 1000, "classes": 1})
     chosen = data.get("classes")
-    share = len(chosen) / known["classes"] if isinstance(chosen, list) else 1.0
-    return spec.get("samples") or known["samples"] * share
+    share = len(chosen) / facts["classes"] if isinstance(chosen, list) else 1.0
+    return spec.get("samples") or facts["samples"] * share
 
 
-def identity(name: str) -> tuple[str, str, str]:
+def parse_name(name: str) -> tuple[str, str, str]:
     """Rule, setting and, of trainings, algorithm of a job."""
     rule, setting, *rest = name.split("/")
     return rule, setting, rest[0] if rule == "train" else ""
@@ -118,91 +128,55 @@ def identity(name: str) -> tuple[str, str, str]:
 def _model(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Of a timing, which has none where it counts metrics alone, that of the first variant."""
     return (
-        spec["model"]
-        if "model" in spec
-        else next((variant["model"] for variant in spec["variants"]), {})
+        spec["model"] if "model" in spec else next((one["model"] for one in spec["variants"]), {})
     )
 
 
-def _rate(jobs: Iterable[TimedJob], on_gpu: bool) -> float:
-    """Seconds of a core for each sample, by jobs on such a device if there are any."""
-    same = [job.rate for job in jobs if job.on_gpu == on_gpu]
-    return median(same or [job.rate for job in jobs])
+def _reference_rate(model: Mapping[str, Any]) -> float | None:
+    """The rate of the first entry whose keys are the model's."""
+    entries = (one for one in reference()["rates"] if one["model"].items() <= model.items())
+    return next((one["rate"] for one in entries), None if model else 0.0)
 
 
 # -- jobs that have run -----------------------------------------------------------------------------
 @cache
-def _nearest(rule: str, setting: str, algorithm: str, results: Path) -> tuple[list[TimedJob], ...]:
-    """Jobs of the setting and algorithm, and of the setting: stored ones, and trainings of algorithms that are not
-    stored and have finished here."""
+def _jobs_of(setting: str, results: Path) -> list[TimedJob]:
+    """Stored jobs of a setting, and trainings of algorithms that are not stored and have finished here."""
     stored = _stored(setting)
-    known = {job.algorithm for job in stored}
+    algorithms = {job.algorithm for job in stored}
     files = results.glob(f"runs/{setting}/*/*/seed*/summary.json")
-    jobs = stored + [
+    return stored + [
         _timed(f"train/{setting}/{file.parts[-4]}", how["spec"], how, how.get("seconds", 0.0))
         for file in files
-        if file.parts[-4] not in known and (how := _read(file)).get("spec")
+        if file.parts[-4] not in algorithms and (how := _read(file)).get("spec")
     ]
-    alike = [job for job in jobs if job.rule == rule]
-    return [job for job in alike if job.algorithm == algorithm], alike
 
 
 @cache
-def _stored(setting: str) -> list[TimedJob]:
-    jobs = _read(FOLDER / setting / "jobs.json").get("jobs", {})
+def _jobs_with(rule: str, model: str) -> list[TimedJob]:
+    """Stored jobs of the same model, given as JSON."""
+    same = json.loads(model)
+    return [job for job in _stored() if job.rule == rule and _model(job.spec) == same]
+
+
+@cache
+def _stored(setting: str = "*") -> list[TimedJob]:
     return [
         _timed(name, entry["spec"], how, entry["origin"]["seconds"])
-        for name, entries in jobs.items()
-        if identity(name)[0] in RULES
+        for path in sorted(FOLDER.glob(f"{setting}/jobs.json"))
+        for name, entries in _read(path).get("jobs", {}).items()
+        if parse_name(name)[0] in RULES
         for entry in entries
         for how in list(entry["results"].values())[:1]
     ]
 
 
-@cache
-def _all_stored() -> list[TimedJob]:
-    return [job for path in sorted(FOLDER.glob("*/jobs.json")) for job in _stored(path.parent.name)]
-
-
 def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: float) -> TimedJob:
-    model, on_gpu = _model(spec), how.get("device", "cpu") != "cpu"
-    cores = cores_of_gpu(model) if on_gpu else how.get("threads", 1)
-    rule, setting, algorithm = identity(name)
-    rate = seconds * cores / max(1.0, work(rule, spec))
-    memory = how.get("peak_memory_mib", 0.0)
-    return TimedJob(rule, setting, algorithm, model, on_gpu, rate, memory)
-
-
-@cache
-def _of_model(rule: str, text: str) -> list[TimedJob]:
-    """Stored jobs of the same model, given as JSON; if there are none and reference.json has no rate, of its name."""
-    model = json.loads(text)
-    jobs = [job for job in _all_stored() if job.rule == rule]
-    same = [job for job in jobs if job.model == model]
-    if same or _unmeasured(model):
-        return same
-    return [job for job in jobs if job.model["name"] == model.get("name")]
-
-
-def _unmeasured(model: Mapping[str, Any]) -> float | None:
-    """The rate of a model that has not been run: that of the first entry whose keys are the model's."""
-    rates = reference()["unmeasured"]
-    fitting = (one for one in rates if one["model"].items() <= model.items())
-    return next((one["rate"] for one in fitting), None)
-
-
-@cache
-def _share(algorithm: str) -> float:
-    """How many times as long as the others of a setting its trainings take."""
-    shares = []
-    for _, jobs in groupby(_all_stored(), attrgetter("setting")):
-        rates: dict[str, list[float]] = {}
-        for job in jobs:
-            if job.rule == "train":
-                rates.setdefault(job.algorithm, []).append(job.rate)
-        if algorithm in rates:
-            shares.append(median(rates[algorithm]) / median(map(median, rates.values())))
-    return median(shares or [1.0])
+    is_on_gpu = how.get("device", "cpu") != "cpu"
+    cores = count_gpu_cores(_model(spec)) if is_on_gpu else how.get("threads", 1)
+    rule, _, algorithm = parse_name(name)
+    memory, epochs = how.get("peak_memory_mib", 0.0), how.get("epochs")
+    return TimedJob(rule, algorithm, spec, seconds * cores, memory, epochs)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -18,7 +18,14 @@ from fairfl.experiments.workload import usual_config
 from fairfl.judgement.measurements import totals
 from fairfl.judgement.rows import csv_text
 from fairfl.planning import own_data, targets
-from fairfl.planning.budget import Pick, Planner, describe_picks, planner_of
+from fairfl.planning.budget import (
+    Planner,
+    Purchase,
+    count_hours,
+    count_runs,
+    describe_purchases,
+    planner_of,
+)
 from fairfl.planning.estimate import Estimate
 from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
@@ -61,37 +68,36 @@ class SettingLine:
     budget_numbers: int
 
 
-def setting_lines(planner: Planner, picks: list[Pick]) -> list[SettingLine]:
+def setting_lines(planner: Planner, bought: list[Purchase]) -> list[SettingLine]:
     """In the order of the workload; settings without runs are left out."""
     claims = targets.checkable_claims(planner.workload)
     return [
-        _line(planner, setting, picks, claims[setting]) for setting in planner.workload.variants
+        _line(planner, setting, bought, claims[setting]) for setting in planner.workload.variants
     ]
 
 
-def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> SettingLine:
-    workload, numbers = planner.workload, planner.numbers
+def _line(planner: Planner, setting: str, bought: list[Purchase], claims: int) -> SettingLine:
+    workload, numbers, timing = planner.workload, planner.numbers, f"timing/{setting}"
     runs = workload.runs_of(setting)
     waiting = [run for run in runs if not planner.is_done(f"train/{run.id}")]
     done = [run for run in runs if run not in waiting]
-    stored = [run for run in done if planner.rerun.stored(f"train/{run.id}")]
+    stored = sum(planner.rerun.stored(f"train/{run.id}") is not None for run in done)
+    first = workload.settings[setting].seeds[0]
+    one_seed = {job for run in waiting if run.seed == first for job in planner.long_jobs(run)}
     missing = {job for run in waiting for job in planner.long_jobs(run)}
-    timing, ran = f"timing/{setting}", {run.variant for run in done}
     timed = setting in workload.seconds and workload.has("timing", setting)
     if timed and not planner.is_done(timing):
         missing.add(timing)
-    first = workload.settings[setting].seeds[0]
-    one_seed = {job for run in waiting if run.seed == first for job in planner.long_jobs(run)}
     costs = [planner.estimate(job) for job in sorted(missing)]
-    own = [pick for pick in picks if pick.name.split("/")[1] == setting]
+    own = [one for one in bought if one.name.split("/")[1] == setting]
     return SettingLine(
         setting=setting,
         paper=workload.paper_of[setting],
         data=workload.settings[setting].data.label,
-        data_location=planner.source(waiting[0]) if waiting else "local",
+        data_location=planner.source(planner.missing(waiting[0]) if waiting else ()),
         runs=len(runs),
-        finished=len(done) - len(stored),
-        recorded=len(stored),
+        finished=len(done) - stored,
+        recorded=stored,
         missing=len(waiting),
         **_hours(costs),
         **_hours([planner.estimate(job) for job in one_seed], "_one_seed"),
@@ -99,30 +105,33 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
             (cost.basis if cost else "unknown" for cost in costs), key=BASES.index, default=""
         ),
         memory_mib=round(max((cost.memory_mib for cost in costs if cost), default=0)),
-        numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
-        numbers_done=sum(numbers.of_runs[setting, variant] for variant in ran),
+        numbers=sum(numbers[setting, variant] for variant in workload.variants[setting]),
+        numbers_done=sum(numbers[setting, variant] for variant in {run.variant for run in done}),
         numbers_without_runs=sum(
-            many for (of, _), many in numbers.of_jobs.items() if of == setting
+            count for (of, by), count in numbers.items() if of == setting and isinstance(by, str)
         ),
         claims=claims,
-        budget_runs=sum(job.startswith("train/") for pick in own for job in pick.jobs),
-        budget_hours=f"{math.fsum(pick.hours for pick in own):.3g}",
-        budget_numbers=sum(pick.new_verdicts for pick in own),
+        budget_runs=count_runs(own),
+        budget_hours=f"{count_hours(own):.3g}",
+        budget_numbers=sum(one.new_verdicts for one in own),
     )
 
 
 def _hours(costs: Collection[Estimate | None], which: str = "") -> dict[str, Any]:
     """Columns of the sum of some estimates."""
-    core = math.fsum(cost.core_seconds for cost in costs if cost) / 3600
-    gpu = math.fsum(cost.gpu_seconds for cost in costs if cost) / 3600
-    return {f"core_hours{which}": f"{core:.3g}", f"gpu_hours{which}": f"{gpu:.3g}"}
+    devices = ("core", "gpu")
+    seconds = {
+        device: math.fsum(getattr(cost, f"{device}_seconds") for cost in costs if cost)
+        for device in devices
+    }
+    return {f"{device}_hours{which}": f"{seconds[device] / 3600:.3g}" for device in devices}
 
 
 # -- in words ---------------------------------------------------------------------------------------
 def summary(
     planner: Planner,
     rows: list[SettingLine],
-    picks: list[Pick],
+    bought: list[Purchase],
     budget: float | None,
     jobs: Mapping[str, int],
 ) -> list[str]:
@@ -132,19 +141,22 @@ def summary(
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    told, claims = planner.numbers, targets.checkable_claims(planner.workload)
+    numbers, claims = planner.numbers, targets.checkable_claims(planner.workload)
     done = total("numbers_done") + sum(
-        many for (_, job), many in told.of_jobs.items() if not job or planner.is_done(job)
+        count
+        for (_, by), count in numbers.items()
+        if isinstance(by, str) and (not by or planner.is_done(by))
     )
-    never = told.unselected.total()
+    published = numbers.total()
+    never = sum(count for (_, by), count in numbers.items() if by is None)
     unsure = totals(planner.compared, (), planner.workload.papers).numbers.inconclusive
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
         *_takes(planner.workload.scale.scale, rows, jobs, total),
-        f"tells: of {told.published:,} published numbers {done:,.0f} are checked by what is done, "
+        f"tells: of {published:,} published numbers {done:,.0f} are checked by what is done, "
         + (f"{unsure:,} of them inconclusive without more seeds, " if unsure else "")
-        + f"{told.published - never - done:,.0f} wait for missing runs"
+        + f"{published - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
         + f"; claims that can be checked: {claims['']}"
         + (f", and {claims['own']} of experiments of one's own" if claims["own"] else ""),
@@ -157,7 +169,7 @@ def summary(
     if telling[SETTINGS:]:
         text.append(f"  and {len(telling) - SETTINGS} more settings")
     if budget is not None:
-        text.append(describe_picks(planner, picks, budget))
+        text.append(describe_purchases(planner, bought, budget))
     elif best := planner.select(math.inf):
         text.append(_worth(planner, best))
     elif left_out := planner.left_out():
@@ -199,15 +211,15 @@ def in_time(hours: float) -> str:
     return span(hours * 3600) if hours < 48 else f"{hours / 24:,.0f} days"
 
 
-def _worth(planner: Planner, picks: list[Pick]) -> str:
+def _worth(planner: Planner, bought: list[Purchase]) -> str:
     """What the first hours tell, spent on the runs that tell most."""
-    hours, told = 0.0, 0
+    hours, checked = 0.0, 0
     steps, parts = list(STEPS), []
-    for pick in picks:
-        while steps and hours + pick.hours > steps[0]:
-            parts.append(f"{told:,} after {steps.pop(0)}")
-        hours, told = hours + pick.hours, told + pick.new_verdicts
-    parts.append(f"{told:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
+    for one in bought:
+        while steps and hours + one.hours > steps[0]:
+            parts.append(f"{checked:,} after {steps.pop(0)}")
+        hours, checked = hours + one.hours, checked + one.new_verdicts
+    parts.append(f"{checked:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
     worth = f"numbers checked by {planner.unit}, the most informative runs first, of what can run here: "
     return "\n   ".join(filter(None, (worth + ", ".join(parts), planner.left_out())))
 
@@ -243,8 +255,8 @@ def main(argv: list[str] | None = None) -> None:
     reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
     atomic.write_text(detailed, "\n".join(lines(graph)) + "\n")
-    picks = [] if budget is None else planner.select(budget)
-    rows = setting_lines(planner, picks)
+    bought = [] if budget is None else planner.select(budget)
+    rows = setting_lines(planner, bought)
     atomic.write_text(path, csv_text(rows, SettingLine))
     scale = planner.workload.scale.scale
     if not reasons:
@@ -253,7 +265,7 @@ def main(argv: list[str] | None = None) -> None:
     jobs = {rule: counts.total() for rule, counts in reasons.items()}
     print(
         "\n".join(
-            [*would_run(reasons, scale), "", *summary(planner, rows, picks, budget, jobs), ""]
+            [*would_run(reasons, scale), "", *summary(planner, rows, bought, budget, jobs), ""]
         )
     )
     if budget is not None:

@@ -1,9 +1,9 @@
 """Which of the papers' numbers and claims a run would check, before anything has run."""
 
-import hashlib
+import zlib
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairfl.experiments.variant import Variant
@@ -15,65 +15,49 @@ from fairfl.judgement.comparison import comparison_lines
 from fairfl.judgement.measurements import measurements, readings_and_own
 from fairfl.metrics.origin import origin
 
-Place = tuple[str, Variant]  # setting, variant
+# A setting, and what measures its numbers: a variant's runs, a job by name, "" if the setting itself states them,
+# None if nothing of this configuration does.
+Place = tuple[str, Variant | str | None]
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Numbers that a run would check: each that counts (fairfl.judgement.measurements) once, wherever it is printed."""
-
-    of_runs: Counter[Place]  # those that runs of a variant measure
-    of_jobs: Counter[
-        tuple[str, str]
-    ]  # those of a setting that another job counts or chooses; '': that it says itself
-    unselected: Counter[str]  # those that no run of this configuration measures
-
-    @property
-    def published(self) -> int:
-        """All of them."""
-        return sum(part.total() for part in (self.of_runs, self.of_jobs, self.unselected))
-
-
-def numbers(workload: Workload, root: Path) -> Numbers:
-    """Numbers of the selected artifacts, as if nothing had run yet."""
-    found = Numbers(Counter(), Counter(), Counter())
+def count_numbers(workload: Workload, root: Path) -> Counter[Place]:
+    """Numbers of the selected artifacts that each run or job would check, as if nothing had run yet: each that counts
+    (fairfl.judgement.measurements) once, wherever it is printed."""
     lines = comparison_lines(workload, root, files={})
     readings, own = readings_and_own(workload.papers)
-    for setting, variant, metric, _ in measurements(lines, readings | own):
-        if origin(metric) != "tidy":
-            seed = workload.settings[setting].seeds[0]
-            jobs = {
-                "statistics": f"partition/{setting}/seed{seed}",
-                "tuned": f"tune/{setting}/{variant.algorithm}",
-            }
-            found.of_jobs[setting, jobs.get(origin(metric), "")] += 1
-        elif (running := _running(workload, setting, variant)) is not None:
-            found.of_runs[setting, running] += 1
-        else:
-            found.unselected[setting] += 1
-    return found
+    return Counter(
+        (setting, _measured_by(workload, setting, variant, metric))
+        for setting, variant, metric, _ in measurements(lines, readings | own)
+    )
 
 
-def _running(workload: Workload, setting: str, variant: Variant) -> Variant | None:
-    """The variant that runs for a reported one; None if none does."""
-    tuned = workload.takes_choice(setting, variant.algorithm)
-    known = workload.variants.get(setting, {})
-    return known.get(Variant(variant.algorithm, dict(variant.values), tuned))
+def _measured_by(
+    workload: Workload, setting: str, variant: Variant, metric: str
+) -> Variant | str | None:
+    match origin(metric):
+        case "tidy":
+            tuned = workload.takes_choice(setting, variant.algorithm)
+            runs = Variant(variant.algorithm, dict(variant.values), tuned)
+            return runs if runs in workload.variants.get(setting, {}) else None
+        case "statistics":
+            return f"partition/{setting}/seed{workload.settings[setting].seeds[0]}"
+        case "tuned":
+            return f"tune/{setting}/{variant.algorithm}"
+    return ""
 
 
 @dataclass(frozen=True)
 class _Ran(Cells):
     """A number, any, for whatever some variants would have measured."""
 
-    ran: Collection[Place] = field(default_factory=frozenset)
+    ran: Collection[tuple[str, Variant]] = frozenset()
 
     def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
-        measured = origin(metric) in ("statistics", "setting")
-        if not measured and not (origin(metric) == "tidy" and (setting, variant) in self.ran):
+        of_run = origin(metric) == "tidy" and (setting, variant) in self.ran
+        if not of_run and origin(metric) not in ("statistics", "setting"):
             return None
         # Different ones, so that nothing is divided by 0.
-        digest = hashlib.sha256(f"{setting} {variant} {metric}".encode()).digest()
-        return Cell(1 + int.from_bytes(digest[:4], "big") / 2**32)
+        return Cell(1 + zlib.crc32(f"{setting} {variant} {metric}".encode()) / 2**32)
 
 
 def checkable_claims(workload: Workload) -> Counter[str]:

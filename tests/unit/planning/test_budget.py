@@ -9,7 +9,7 @@ from benchmarks.pretend import finish
 
 from fairfl.judgement.rows import ComparisonLine, csv_text
 from fairfl.planning import budget
-from fairfl.planning.budget import Candidate, Planner, greedy, may_change_with_more_seeds
+from fairfl.planning.budget import Planner, Purchase, buy, may_change_with_more_seeds
 from tests.unit.rows import compared as row
 from tests.workflow.graphs import graph_of
 
@@ -43,7 +43,7 @@ def test_one_seed_of_every_variant_that_tells_something_the_cheap_ones_first(pla
     plan = planner()
     picks = plan.select(1000.0)
     bought = runs(picks)
-    telling = [v for v in plan.workload.variants[SETTING] if plan.numbers.of_runs[SETTING, v]]
+    telling = [v for v in plan.workload.variants[SETTING] if plan.numbers[SETTING, v]]
     assert len(bought) == len(telling) > 10
     assert all(name.endswith("/seed0") for name in bought)
     per_hour = [pick.new_verdicts / pick.hours for pick in picks]
@@ -88,10 +88,10 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     assert asked.select(1000.0) and asked.left_out() == ""
     plan = planner(budget_downloads=False)
     assert plan.select(1000.0) == []
-    telling = sum(1 for variant in plan.workload.variants[SETTING] if plan.numbers.of_runs[SETTING, variant])
+    telling = sum(1 for variant in plan.workload.variants[SETTING] if plan.numbers[SETTING, variant])
     why = f"{telling} whose data must be downloaded first (fashion_mnist; budget_downloads: true takes them)"
     assert plan.left_out() == why_not(why)
-    assert budget.describe_picks(plan, [], 1000.0).endswith(f"check 0 numbers; {plan.left_out()}")
+    assert budget.describe_purchases(plan, [], 1000.0).endswith(f"check 0 numbers; {plan.left_out()}")
     without = planner(offline=True)
     assert without.select(1000.0) == []
     assert without.left_out() == why_not(f"{telling} whose data are neither here nor to be downloaded (fashion_mnist)")
@@ -129,7 +129,11 @@ def test_local_optima_belong_to_the_first_run_that_needs_them(planner):
 
 # -- The choice itself, on jobs that are only names.
 def candidate(name, tells, *needs):
-    return Candidate(name, frozenset({name, *needs}), tells)
+    return Purchase(name, frozenset({name, *needs}), tells)
+
+
+def buy_for(candidates, hours, budget, paid=()):
+    return buy(candidates, hours.__getitem__, budget, paid)
 
 
 def names(picks):
@@ -138,30 +142,30 @@ def names(picks):
 
 def test_the_most_telling_per_hour_come_first_and_what_does_not_fit_is_passed_over():
     candidates = [candidate("a", 10), candidate("b", 10), candidate("c", 1)]
-    picks = greedy(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 2.0)
+    picks = buy_for(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 2.0)
     assert names(picks) == ["b", "c"]
     assert [pick.hours for pick in picks] == [1.0, 0.5]
-    assert names(greedy(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 9.0)) == ["b", "c", "a"]
+    assert names(buy_for(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 9.0)) == ["b", "c", "a"]
 
 
 def test_what_several_need_is_paid_by_the_first():
     candidates = [candidate("a", 8, "optimum"), candidate("b", 6, "optimum"), candidate("c", 1)]
     hours = {"a": 1.0, "b": 1.0, "c": 1.0, "optimum": 3.0}
-    first, second, third = greedy(candidates, hours, 10.0)
-    assert (first.name, first.jobs, first.hours) == ("a", ("a", "optimum"), 4.0)
-    assert (second.name, second.jobs, second.hours) == ("b", ("b",), 1.0)
+    first, second, third = buy_for(candidates, hours, 10.0)
+    assert (first.name, first.jobs, first.hours) == ("a", {"a", "optimum"}, 4.0)
+    assert (second.name, second.jobs, second.hours) == ("b", {"b"}, 1.0)
     assert third.name == "c"
 
 
 def test_a_run_that_comes_first_tells_too_and_is_not_taken_twice():
     candidates = [candidate("first", 4), candidate("then", 5, "first")]
-    (pick,) = greedy(candidates, {"first": 2.0, "then": 1.0}, 3.0)
-    assert (pick.name, pick.jobs, pick.new_verdicts, pick.hours) == ("then", ("first", "then"), 9, 3.0)
+    (pick,) = buy_for(candidates, {"first": 2.0, "then": 1.0}, 3.0)
+    assert (pick.name, pick.jobs, pick.new_verdicts, pick.hours) == ("then", {"first", "then"}, 9, 3.0)
 
 
 def test_what_is_paid_costs_nothing():
-    (pick,) = greedy([candidate("a", 1, "optimum")], {"a": 1.0, "optimum": 9.0}, 1.0, paid=["optimum"])
-    assert pick.hours == 1.0 and pick.jobs == ("a",)
+    (pick,) = buy_for([candidate("a", 1, "optimum")], {"a": 1.0, "optimum": 9.0}, 1.0, paid=["optimum"])
+    assert pick.hours == 1.0 and pick.jobs == {"a"}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -171,12 +175,12 @@ def test_the_sum_never_exceeds_the_budget_and_the_order_of_candidates_does_not_m
     shared = [f"job{i}" for i in range(40, 60)]
     candidates = [candidate(f"job{i}", draw.randrange(6), *draw.sample(shared, draw.randrange(4))) for i in range(40)]
     budget = draw.uniform(0, 30)
-    picks = greedy(candidates, hours, budget)
+    picks = buy_for(candidates, hours, budget)
     assert math.fsum(hours[job] for pick in picks for job in pick.jobs) <= budget
     paid = [job for pick in picks for job in pick.jobs]
     assert len(paid) == len(set(paid))
     draw.shuffle(candidates)
-    assert greedy(candidates, hours, budget) == picks
+    assert buy_for(candidates, hours, budget) == picks
     # Nothing that fits is left.
     left = budget - math.fsum(pick.hours for pick in picks)
     for other in candidates:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fairfl.planning import estimate as module
-from fairfl.planning.estimate import estimate, estimate_rule, work
+from fairfl.planning.estimate import count_samples, estimate, estimate_rule
 
 SPEC = {
     "data": {"name": "mnist"}, "samples": 600, "model": {"name": "mlp", "hidden": [7]}, "clients": 10,
@@ -19,11 +19,11 @@ def store(tmp_path, monkeypatch):
     """A function: store jobs of a setting, name -> (seconds, what is different in spec and result)."""
     monkeypatch.chdir(tmp_path)
 
-    def of(setting, **jobs):
+    def of(setting, rule="train", **jobs):
         entries = {}
         for name, (seconds, spec, how) in jobs.items():
             entry = {"spec": SPEC | spec, "results": {"summary.json": how}, "origin": {"seconds": seconds}}
-            entries[f"train/{setting}/{name}/default/seed0"] = [entry]
+            entries[f"{rule}/{setting}/{name}/default/seed0"] = [entry]
         path = module.FOLDER / setting / "jobs.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"jobs": entries}))
@@ -37,12 +37,12 @@ def of(name, tmp_path, **spec):
 
 def test_passes_through_the_model():
     """100 rounds: two epochs of half of 300 samples, and ten evaluations of 300 by a third."""
-    assert work("train", SPEC) == pytest.approx(100 * 2 * 150 + 10 * 300 * 2 / 2 / 3)
+    assert count_samples("train", SPEC) == pytest.approx(100 * 2 * 150 + 10 * 300 * 2 / 2 / 3)
     classes = SPEC | {"samples": None, "data": {"name": "fashion_mnist", "classes": [0, 2, 6]}}
-    assert work("train", classes) == pytest.approx(21000 / 600 * work("train", SPEC))
-    assert work("local_optimum", SPEC | {"local_optimum": {"max_steps": 10}}) == 6000
-    assert work("surrogate", SPEC | {"surrogate": {"epochs": 10, "clusters": 4}}) == 1500
-    assert work("timing", {"rounds": 20, "variants": [SPEC, SPEC]}) == 24000
+    assert count_samples("train", classes) == pytest.approx(21000 / 600 * count_samples("train", SPEC))
+    assert count_samples("local_optimum", SPEC | {"local_optimum": {"max_steps": 10}}) == 6000
+    assert count_samples("surrogate", SPEC | {"surrogate": {"epochs": 10, "clusters": 4}}) == 1500
+    assert count_samples("timing", {"rounds": 20, "variants": [SPEC, SPEC]}) == 24000
 
 
 def test_the_setting_and_algorithm_come_first_then_the_setting_then_the_model(store, tmp_path):
@@ -51,12 +51,28 @@ def test_the_setting_and_algorithm_come_first_then_the_setting_then_the_model(st
     found = of("a/fedavg", tmp_path)
     assert (found.core_seconds, found.memory_mib, found.basis) == (pytest.approx(120.0), 500.0, "measured")
     assert of("a/fedavg", tmp_path, rounds=200).core_seconds == pytest.approx(240.0)
-    other = of("a/focus", tmp_path)  # the median of the setting, 180; four times as long as the others of b
-    assert (other.core_seconds, other.basis) == (pytest.approx(4 * 180.0), "scaled")
-    # Of five jobs of the model the median takes 40; an algorithm that nobody ran counts as the others.
+    other = of("a/focus", tmp_path)  # the median of the setting
+    assert (other.core_seconds, other.basis) == (pytest.approx(180.0), "scaled")
+    # Of five jobs of the model the median takes 40.
     assert of("c/mine", tmp_path, samples=1200).core_seconds == pytest.approx(2 * 40.0)
-    assert of("c/mine", tmp_path, model={"name": "mlp", "hidden": [9]}).core_seconds == pytest.approx(40.0)
+    assert of("c/mine", tmp_path, model={"name": "mlp", "hidden": [9]}).basis == "scaled"
     assert of("c/mine", tmp_path, model={"name": "other"}) is None
+
+
+def test_a_local_optimum_takes_what_stored_ones_with_its_stopping_rule_took(store, tmp_path):
+    """Ten of 10,000 steps: those of the same setting in their seconds, another model by its rate times these steps."""
+    early, cap = ({"local_optimum": {"max_steps": 10_000, "flat_window": window}} for window in (1, 100))
+    store("a", rule="local_optimum", **{f"seed{n}": (n, early, {"epochs": 10 * n}) for n in (1, 2, 3)})
+    store("b", rule="local_optimum", seed0=(500.0, cap, {"epochs": 10_000}))
+
+    def seconds(setting, **spec):
+        return estimate(f"local_optimum/{setting}/seed9/client0", SPEC | spec, tmp_path).core_seconds
+
+    assert seconds("a", **early) == pytest.approx(2.0)
+    assert seconds("b", **cap) == pytest.approx(500.0)
+    assert count_samples("local_optimum", SPEC | early) == 20 * 600
+    linear = {"model": {"name": "logistic_regression"}}
+    assert seconds("c", **early, **linear) == pytest.approx(0.000003 * 20 * 600)
 
 
 def test_a_gpu_stands_for_cores_and_jobs_on_the_same_device_are_nearer(store, tmp_path):
@@ -69,7 +85,7 @@ def test_a_model_that_nobody_has_run_has_a_rate(store, tmp_path):
     rates = {}
     for stem in ("cifar", "imagenet"):
         found = of("a/fedavg", tmp_path, model={"name": "resnet", "stem": stem})
-        rates[stem] = found.core_seconds / work("train", SPEC)
+        rates[stem] = found.core_seconds / count_samples("train", SPEC)
     assert rates == pytest.approx({"cifar": 0.09, "imagenet": 0.006})
 
 
@@ -82,7 +98,7 @@ def test_what_finished_here_counts_where_nothing_is_stored_and_damage_is_passed_
     assert of("a/fedavg", tmp_path).core_seconds == pytest.approx(60.0)
     assert of("a/mine", tmp_path).core_seconds == pytest.approx(90.0)
     path.write_text("{")
-    module._nearest.cache_clear()
+    module._jobs_of.cache_clear()
     assert of("a/mine", tmp_path).basis == "scaled"
 
 

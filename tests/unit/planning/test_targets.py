@@ -18,39 +18,42 @@ def test_every_printed_number_of_a_run_counts_once(root, load):
     for path, setting in (("eagle/table9.csv", "eagle_emnist_cnn_a0.5"), ("fedfv/table3.csv", "fedfv_fmnist")):
         paper = path.partition("/")[0]
         found = load(papers=[paper], artifacts=[path.replace("/", "_").removesuffix(".csv")])
-        numbers = targets.numbers(found, root)
-        assert sum(numbers.of_runs.values()) == len(printed(root, path)) > 30
-        assert {place for place, _ in numbers.of_runs} == {setting}
+        numbers = targets.count_numbers(found, root)
+        assert numbers.total() == len(printed(root, path)) > 30
+        assert {place for place, _ in numbers} == {setting}
         fedavg = sum(line["algorithm"] == "fedavg" for line in printed(root, path))
-        assert numbers.of_runs[setting, Variant("fedavg", {})] == fedavg > 0
+        assert numbers[setting, Variant("fedavg", {})] == fedavg > 0
 
 
 def test_numbers_of_several_artifacts_count_once(root, load):
     """Table 19 prints FedAvg's numbers of table 1 again: only its other columns are new."""
     one, other, both = (
-        targets.numbers(load(papers=["fedeba"], artifacts=artifacts), root).published
+        targets.count_numbers(load(papers=["fedeba"], artifacts=artifacts), root).total()
         for artifacts in (["fedeba_table1"], ["fedeba_table19"], ["fedeba_table1", "fedeba_table19"])
     )
     assert max(one, other) < both < one + other
 
 
 def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, load):
-    numbers = targets.numbers(load(papers=["focus"]), root).of_jobs
+    numbers = targets.count_numbers(load(papers=["focus"]), root)
     assert numbers["focus_rotated_mnist_10", ""] == 5
     assert numbers["focus_rotated_mnist_10", "partition/focus_rotated_mnist_10/seed0"] == 3
-    timed = targets.numbers(load(papers=["focus"], artifacts=["focus_table12"]), root)
-    assert not timed.published
-    tuned = targets.numbers(load(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)
-    assert not tuned.of_runs and tuned.of_jobs.total() > 40
-    assert all(job.startswith(f"tune/{setting}/") for setting, job in tuned.of_jobs)
+    timed = targets.count_numbers(load(papers=["focus"], artifacts=["focus_table12"]), root)
+    assert not timed
+    tuned = targets.count_numbers(load(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)
+    assert tuned.total() > 40 and all(job.startswith(f"tune/{setting}/") for setting, job in tuned)
     (part,) = load(papers=["fedfv"], algorithms=["fedavg"]).artifacts.keys() & {"fedfv_table3"}
-    left = targets.numbers(load(papers=["fedfv"], artifacts=[part], algorithms=["fedavg"]), root)
-    assert left.of_runs.total() == 5 and left.unselected.total() > 40  # no run of the selection measures the others
+    left = targets.count_numbers(load(papers=["fedfv"], artifacts=[part], algorithms=["fedavg"]), root)
+    no_run = sum(count for (_, by), count in left.items() if by is None)  # of the selection measures them
+    assert left.total() - no_run == 5 and no_run > 40
 
 
 def test_settings_that_a_scale_has_changed_judge_nothing(root, load):
-    numbers = targets.numbers(load(scale="quick"), root)
-    assert {place for place, _ in numbers.of_runs} == {"fedeba_toy", "focus_synthetic_10"}  # nothing is changed there
+    numbers = targets.count_numbers(load(scale="quick"), root)
+    assert {place for place, by in numbers if isinstance(by, Variant)} == {
+        "fedeba_toy",
+        "focus_synthetic_10",
+    }  # nothing is changed there
     claims = targets.checkable_claims(load(scale="quick", papers=["eagle"]))
     assert claims.keys() == {"", "eagle_toy_2clients"}
 
