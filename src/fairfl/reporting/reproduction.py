@@ -216,11 +216,10 @@ def _open(paper: Paper) -> list[str]:
             if text.startswith(_NOT_STATED) and key not in _MOVE_NOTHING:
                 chosen[key, " ".join(text.removeprefix(_NOT_STATED).split())] += 1
     facts = ", ".join(f"`{fact}`" for fact in sorted(searched))
-    first = (
-        [f"Searched on FedAvg's row ([Calibration](../running.md#tuning-and-calibration)): {facts}"]
-        if facts
-        else []
+    where = (
+        "[Calibration](../running.md#tuning-and-calibration); papers/explanations/calibrations.md"
     )
+    first = [f"Searched on FedAvg's row ({where}): {facts}"] if facts else []
     return first + [
         f"`{key}` ({plural(many, 'setting')}): {why}" for (key, why), many in chosen.most_common()
     ]
