@@ -291,6 +291,8 @@ def markdown(document: dict[str, Any]) -> str:
 
 def plot(document: dict[str, Any], path: Any) -> None:
     """Ratios per workload above, scaling below. Raises ImportError without matplotlib."""
+    from matplotlib.lines import Line2D
+
     from fairfl.reporting import style
 
     loads, scaling = document.get("workloads", {}), document.get("scaling", {})
@@ -315,9 +317,9 @@ def plot(document: dict[str, Any], path: Any) -> None:
                 if "ratio" in (row := entry["competitors"].get(name, {}))
             ]
             look = {"marker": style.marker(number), "linestyle": "none"}
-            look["color"] = style.client_color(number, len(peers))
+            look["color"] = style.client_colors(len(peers))[number]
             axes.plot(*zip(*points, strict=True), **look) if points else None
-            handles.append(style.key(label=PEERS[name].title, **look))
+            handles.append(Line2D([], [], label=PEERS[name].title, **look))
         axes.axvline(1, color=style.GREY, linewidth=0.8)
         axes.set(
             xscale="log",

@@ -1,6 +1,6 @@
 """One figure as PDF, PNG and the CSV of exactly what it shows, with the whole footnote in the CSV's first lines.
 
-How a figure is drawn stands in fairfl.reporting.plots.<plot>: a `Config` with its options, the kinds of
+A module fairfl.reporting.plots.<plot> draws it: a `Config` with its options, the kinds of
 files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
 """
 
@@ -10,18 +10,19 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
-from fairfl.experiments.plugins import names
-from fairfl.reporting import formulas, margins, style
+from fairfl.reporting import formulas, style
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import SOURCES, Inputs, NoRunsError
 from fairfl.runtime import tables
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import check, nearest
+from fairfl.runtime.validation import check
 
-PLOTS = "reporting/plots"
+LINES = 3  # of small print below a figure
+
 # No date, no version: the same figure is the same file.
 _METADATA = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -30,38 +31,66 @@ _METADATA = {
 
 
 def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
-    """(PDF, PNG, CSV) of a figure. Raises FairflError on an unknown plot, a bad option, missing inputs."""
-    plot, file, where = spec.artifact.plot, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}"
-    known = names(PLOTS)
-    if plot not in known:
-        raise FairflError(f"{file}: {where}.plot: no plot {plot!r}{nearest(plot, known)}")
+    """(PDF, PNG, CSV) of a figure. Raises FairflError on a bad option or missing inputs."""
     # Each dollar that does not belong to a formula is a dollar, not the beginning of one.
     spec = ArtifactSpec.model_validate(_with_dollars(spec.model_dump(mode="json")))
-    module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
-    config = check(spec.artifact.options, module.Config, file, f"{where}.options")
+    module = importlib.import_module(f"fairfl.reporting.plots.{spec.artifact.plot}")
+    file, where = f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
+    config = check(spec.artifact.options, module.Config, file, where)
     inputs = Inputs(spec)
     with style.applied():
         try:
             figure, frame = module.draw(inputs, config)
-            head, note = _head(inputs, figure), footnote(inputs)
+            head = f"Stand-in: {spec.stand_in}" if spec.stand_in else ""
+            head, note = f"{spec.telling} {head}".strip(), footnote(inputs)
         except NoRunsError as error:
-            figure, frame = _empty(str(error))
+            figure, frame = style.canvas(style.COLUMN, 1.2), pd.DataFrame({"setting": []})
+            text = textwrap.fill(str(error), 50)
+            figure.text(0.5, 0.6, text, ha="center", va="center", color=style.GREY)
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
-        printed = (
-            sorted(note, key=lambda sentence: "Partition: " in sentence) if spec.footnote else []
-        )
-        margins.lay_out(figure, margins.footer(figure, printed, head, f"{spec.id}.csv"))
+        printed = sorted(note, key=lambda sentence: "Partition: " in sentence)
+        _write_around(figure, head, printed if spec.footnote else [], f"More: {spec.id}.csv.")
+        _lay_out(figure)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame, note)
 
 
+def _write_around(figure: Figure, head: str, sentences: Sequence[str], more: str) -> None:
+    """Write bold lines above a figure, and small grey ones below it: as many of the sentences as LINES hold."""
+    width, below = figure.get_figwidth(), ""
+    for kept in range(len(sentences), 0, -1):
+        shown = [*sentences[:kept], more] if kept < len(sentences) else sentences
+        lines = textwrap.wrap(" ".join(shown), int(width * 21.5), break_on_hyphens=False)
+        below = "\n".join(lines[:LINES])
+        if len(lines) <= LINES:
+            break
+    above = "\n".join(textwrap.wrap(head, int(width * 17), break_on_hyphens=False))
+    # The saved picture has room for all that is written outside of the figure.
+    figure.text(0.01, 1.01, above, fontsize=7, fontweight="bold", va="bottom")
+    figure.text(0.01, -0.01, below, fontsize=6, color=style.GREY, va="top")
+
+
+def _lay_out(figure: Figure) -> None:
+    """Lay out before drawing, so that PDF and PNG have the same layout.
+
+    Twice: what lies outside of its panel moves with the panel's size, which the first time is not yet the last. The
+    last bits of what the engine finds depend on addresses in memory: a grid of a millionth of the figure makes equal
+    bytes of equal inputs.
+    """
+    engine = figure.get_layout_engine()
+    if figure.axes and engine:
+        for _ in range(2):
+            engine.execute(figure)
+    figure.set_layout_engine(None)
+    for axes in figure.axes:
+        axes.set_position(Bbox(np.round(axes.get_position().get_points(), 6)))
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
+
+
 def _with_dollars(value: Any) -> Any:
-    if isinstance(value, str):
-        return (
-            formulas.apply(value, formulas.literal, str, style.is_formula)
-            if "$" in value
-            else value
-        )
+    if isinstance(value, str) and "$" in value:
+        return formulas.apply(value, formulas.literal, str, style.is_formula)
     if isinstance(value, dict):
         return {key: _with_dollars(inner) for key, inner in value.items()}
     return [_with_dollars(inner) for inner in value] if isinstance(value, list) else value
@@ -69,15 +98,6 @@ def _with_dollars(value: Any) -> Any:
 
 def _name(spec: ArtifactSpec) -> str:
     return f"{spec.paper}, {spec.artifact.title}."
-
-
-def _head(inputs: Inputs, figure: Figure) -> str:
-    """What nobody may miss: that the figure tells nothing, and stand-ins, unless titles of panels name them."""
-    drawn = {axes.get_title("left") for axes in figure.axes}
-    titled = set(inputs.titles.values()) <= drawn
-    replaced = inputs.spec.stand_in
-    shown = titled or not replaced
-    return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
 
 
 def footnote(inputs: Inputs) -> list[str]:
@@ -97,20 +117,20 @@ def footnote(inputs: Inputs) -> list[str]:
 
 
 def _recovered(inputs: Inputs) -> list[str]:
-    """Which rows have hyper-parameters that the paper does not print, and which algorithms are reconstructions."""
+    """Sentences on rows with hyper-parameters that the paper does not print, and on reconstructed algorithms."""
     groups: dict[str, list[str]] = {}
     for row, entry in zip(inputs.rows, inputs.spec.artifact.rows, strict=True):
         groups.setdefault(entry.provenance, []).append(row.label)
-    every = len(groups) == 1
-    sentences = [
-        f"Hyper-parameters not in the paper, {word}{'' if every else ': ' + ', '.join(dict.fromkeys(names))}."
-        for word, names in groups.items()
-        if word != "paper"
-    ]
-    reconstructed = ", ".join(inputs.spec.algorithms[name] for name in inputs.spec.reconstructed)
-    return sentences + [f"Reconstructed without its formulas: {reconstructed}."] * bool(
-        reconstructed
-    )
+    sentences = []
+    for word, labels in groups.items():
+        whose = ": " + ", ".join(dict.fromkeys(labels)) if len(groups) > 1 else ""
+        if word != "paper":
+            sentences.append(f"Hyper-parameters not in the paper, {word}{whose}.")
+    if reconstructed := ", ".join(
+        inputs.spec.algorithms[name] for name in inputs.spec.reconstructed
+    ):
+        sentences.append(f"Reconstructed without its formulas: {reconstructed}.")
+    return sentences
 
 
 def csv(spec: ArtifactSpec, frame: pd.DataFrame, note: Sequence[str] = ()) -> str:
@@ -123,13 +143,6 @@ def csv(spec: ArtifactSpec, frame: pd.DataFrame, note: Sequence[str] = ()) -> st
         )
     head = "".join(f"{tables.REMARK}{' '.join(sentence.split())}\n" for sentence in note)
     return head + frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
-
-
-def _empty(text: str) -> tuple[Figure, pd.DataFrame]:
-    """A figure that says why it is empty: a restricted configuration must not stop the other artifacts."""
-    figure = style.canvas(style.COLUMN, 1.2)
-    figure.text(0.5, 0.6, textwrap.fill(text, 50), ha="center", va="center", color=style.GREY)
-    return figure, pd.DataFrame({"setting": []})
 
 
 def _bytes(figure: Figure, kind: str) -> bytes:

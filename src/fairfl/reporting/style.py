@@ -1,27 +1,25 @@
 """How every figure looks: sizes, fonts, colours. Changing a figure's look means changing this file.
 
-Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: means and bands are computed before, as
-they stand in the figure's CSV, where seaborn would compute its own from samples.
+Seaborn gives the theme and the grids of panels. Lines, marks, bars and boxes are matplotlib's: means and bands are
+computed before, as the figure's CSV has them, where seaborn would compute its own from samples.
 """
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
+import matplotlib.style
 import numpy as np
 import seaborn
 from fontTools import subset
 from matplotlib import font_manager
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Colormap, ListedColormap, to_hex
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 
@@ -30,7 +28,7 @@ from fairfl.reporting.formulas import literal
 if TYPE_CHECKING:
     from fairfl.reporting.inputs import Inputs, ShownRow
 
-# Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
+# Figures are only written to files; without this, seaborn's grids would look for a screen through pyplot.
 matplotlib.use("agg")
 # No PDF reader looks at the tables by which a font sets text: to cut them down took a seventh of a figure's time.
 subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB", "MATH", "kern"]
@@ -38,15 +36,11 @@ subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB", "MATH", "kern"]
 READS = ("figures.mplstyle",)
 _RC = Path(__file__).with_name("figures.mplstyle")
 COLUMN, PAGE = 3.3, 6.9  # inches: one column, the full width of a paper
-FOOTNOTE = 3  # lines of small print below a figure
 GREY = "#767676"
-RED, BLUE = "#D55E00", "#0072B2"
+RED, BLUE, DARK = "#D55E00", "#0072B2", "#222222"
 
-# Clients: Okabe and Ito. Rows and classes: Tol's "muted". Two palettes, because both can stand in one panel.
+# Clients: Okabe and Ito.
 _CLIENTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
-_ROWS = (
-    "#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#661100", "#88CCEE", "#DDCC77",
-)  # fmt: skip
 _DASHES = (
     "-",
     (0, (5, 1.5)),
@@ -94,21 +88,18 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "pfnm": ("#6A3D9A", "X", 3),
 }
 
-# Smallest and largest number there can be in a unit. No metric in percent is a change: those are in points.
-_BOUNDS = {"percent": (0.0, 100.0), "fraction": (0.0, 1.0)}
-
 Look = dict[str, Any]
 # Marks of the paper's own numbers beside ours.
-HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9}
+HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9, "linewidth": 0.5, "markevery": 1}
+# No loss gap, no difference.
+ZERO: Look = {"color": GREY, "linewidth": 0.7, "linestyle": (0, (4, 2)), "zorder": 1}
 
 
 @contextmanager
 def applied() -> Iterator[None]:
     """The style, independent of the user's matplotlibrc; everything is put back afterwards."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        seaborn.set_theme(context="paper", style="ticks")
-        matplotlib.rcParams.update(matplotlib.rc_params_from_file(_RC, use_default_template=False))
+    looks = [seaborn.axes_style("ticks"), seaborn.plotting_context("paper"), _RC]
+    with matplotlib.style.context(looks, after_reset=True):
         # Families fall back on one another, what sans-serif may be does not; a family that is not here would be logged.
         wanted, installed = matplotlib.rcParams["font.sans-serif"], font_manager.get_font_names()
         matplotlib.rcParams["font.family"] = [name for name in wanted if name in installed]
@@ -132,47 +123,25 @@ def canvas(width: float, height: float) -> Figure:
     return figure
 
 
-def panels(parent: FigureBase, count: int, across: int, **shared: Any) -> np.ndarray:
-    """`count` panels, `across` of them side by side: [lines, across]; those left over in the last line are hidden."""
-    grid = parent.subplots(-(-count // across), across, squeeze=False, **shared)
-    for axes in grid.flat[count:]:
-        axes.set_visible(False)
-    return grid
+def arrow(axes: Axes, vector: np.ndarray, color: str, width: float = 0.008) -> None:
+    """Draw a vector [2] from the origin; `width` as a share of the panel's."""
+    look: Look = {"angles": "xy", "scale_units": "xy", "scale": 1}
+    axes.quiver(0, 0, *vector, color=color, width=width, zorder=3, **look)
 
 
-def arrow(
-    axes: Axes, vector: np.ndarray, color: str, width: float, head: float = 8, **given: Any
-) -> None:
-    """A vector [2] from the origin."""
-    look = {
-        "arrowstyle": "-|>",
-        "color": color,
-        "linewidth": width,
-        "shrinkA": 0,
-        "shrinkB": 0,
-        "mutation_scale": head,
-    }
-    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=look, **given)
-
-
-def client_color(client: int, clients: int) -> str:
-    """Fixed colour of a client; beyond seven clients a gradient."""
-    if clients <= len(_CLIENTS):
-        return _CLIENTS[client]
-    return to_hex(matplotlib.colormaps["viridis"](0.92 * client / (clients - 1)))
+def client_colors(clients: int) -> list[str]:
+    """Fixed colours of clients; beyond seven clients a gradient."""
+    return seaborn.color_palette(
+        _CLIENTS if clients <= len(_CLIENTS) else "viridis", clients
+    ).as_hex()
 
 
 def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str, int]]:
-    """Colour, marker and number of the dashes of each algorithm, the same everywhere; of others than ours by their
-    place in the sorted list: no two are alike, and none is like one of ours."""
+    """Colour, marker and number of the dashes of each algorithm, the same everywhere; of others by their place."""
     others = sorted(set(algorithms) - _ALGORITHMS.keys())
     hues = seaborn.husl_palette(max(12, len(others)), s=0.95, l=0.55).as_hex()
-    taken = {look[1:] for look in _ALGORITHMS.values()}
-    free = itertools.cycle(
-        look for look in itertools.product(_MARKERS, range(len(_DASHES))) if look not in taken
-    )
     return _ALGORITHMS | {
-        name: (hue, *look) for name, hue, look in zip(others, hues, free, strict=False)
+        name: (hues[number], marker(number), number) for number, name in enumerate(others)
     }
 
 
@@ -200,23 +169,6 @@ def looks(inputs: "Inputs") -> dict["ShownRow", Look]:
     return result
 
 
-def sparse(number: int, count: int, line: Look) -> Look:
-    """The look of the n-th of some lines with a marker at every eighth of its length, beside those of the others."""
-    return {**line, "markevery": (0.12 * (number + 0.5) / count, 0.12), "markersize": 3.8}
-
-
-def graded(count: int) -> list[str]:
-    """Colours of rows that are steps of one thing, from dark to bright."""
-    return [to_hex(color) for color in matplotlib.colormaps["viridis"](np.linspace(0, 0.82, count))]
-
-
-def class_map(classes: int) -> Colormap:
-    """Colour of each class by its number; beyond ten a gradient."""
-    if classes <= len(_ROWS):
-        return ListedColormap(_ROWS[:classes])
-    return matplotlib.colormaps["turbo"].resampled(classes)
-
-
 def dash(number: int) -> str | tuple:
     """Line style of the n-th row: rows stay apart without colour."""
     return _DASHES[number % len(_DASHES)]
@@ -227,48 +179,25 @@ def marker(number: int) -> str:
     return _MARKERS[number % len(_MARKERS)]
 
 
-def key(color: str, label: str, **style: object) -> Line2D:
-    """A legend entry."""
-    return Line2D([], [], color=color, label=label, **style)  # type: ignore[arg-type]
-
-
-def client_keys(names: Sequence[str], lines: bool = True) -> list[Line2D]:
+def client_keys(names: Sequence[str]) -> dict[str, Look]:
     """Legend entries for clients; of many only first, middle and last."""
     clients = len(names)
     shown = range(clients) if clients <= 10 else (0, clients // 2, clients - 1)
-    style = {} if lines else {"marker": "o", "linestyle": "none"}
-    return [key(client_color(k, clients), literal(names[k]), **style) for k in shown]
+    return {literal(names[k]): {"color": client_colors(clients)[k]} for k in shown}
 
 
-def legend_above(
-    figure: Figure, handles: Sequence[Artist] | None = None, columns: int | None = None
-) -> None:
-    """One legend for all panels, above them; of all that has a label, unless `handles` are given."""
-    ncols = columns or min(len(handles or ()), 6)
-    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, columnspacing=1.2)
+def legend_above(figure: Figure, entries: Mapping[str, Look]) -> None:
+    """Draw one legend for all panels, above them, in as many columns as fit: 19 letters an inch, 5 around a label."""
+    handles = [Line2D([], [], label=label, **look) for label, look in entries.items()]
+    columns = int(figure.get_figwidth() * 19 / (max(map(len, entries), default=0) + 5))
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=max(1, min(columns, len(handles)))
+    )
 
 
-def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:
-    """Limits of the axes that are possible in their units: no accuracy is above 100 percent."""
-    for unit, limits, set_limits in (
-        (x, axes.get_xlim, axes.set_xlim),
-        (y, axes.get_ylim, axes.set_ylim),
-    ):
-        if unit in _BOUNDS:
-            (low, high), (smallest, largest) = limits(), _BOUNDS[unit]
-            set_limits(max(low, smallest), min(high, largest))
-
-
-def not_run(axes: Axes) -> None:
+def write_not_run(axes: Axes) -> None:
     """Say in an empty panel why it is empty."""
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
-
-
-def zero_line(axes: Axes, vertical: bool = False) -> None:
-    """Mark zero: no loss gap."""
-    (axes.axvline if vertical else axes.axhline)(
-        0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1
-    )
 
 
 def write(axes: Axes, text: str, at: Any, away: Any, **given: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.font_manager import findfont, get_font
 
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting import figures, margins, style
+from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NoRunsError, rows_of
 from tests.unit.reporting import demo
 
@@ -33,12 +33,12 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
     (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
-    footers = []
+    around = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(margins, "footer", lambda _, text, head, rest: footers.append((" ".join(text), head)) or 1.0)
+        patch.setattr(figures, "_write_around", lambda _, head, text, more: around.append((head, *text)))
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
-    assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
+    assert around == [("", "eagle, Figure 4. Scale: quick.")]  # no seeds and no stand-in of what was not run
     with pytest.raises(NoRunsError, match="Not run at this scale"):
         Inputs(demo.parsed(spec)).measured()
 
@@ -57,12 +57,12 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
 
 def test_small_print_has_three_lines_and_says_where_the_rest_is():
     """A record of several codes and seeds once had more of it than there was figure."""
-    figure, code = figures.style.canvas(figures.style.PAGE, 2.7), "Recorded with the code of another day."
-    figure.subplots(1, 2)
-    margins.lay_out(figure, margins.footer(figure, ["Line: mean.", *[code] * 40], "", "figure2.csv"))
-    lines = figure.texts[1].get_text().splitlines()
+    figure, code = style.canvas(style.PAGE, 2.7), "Recorded with the code of another day."
+    figures._write_around(figure, "quick", ["Line: mean.", *[code] * 40], "More: figure2.csv.")
+    above, below = figure.texts
+    lines = below.get_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("Line: mean. Recorded") and lines[-1].endswith("More: figure2.csv.")
-    assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
+    assert above.get_text() == "quick" and above.get_position()[1] > 1 and below.get_position()[1] < 0  # not on panels
 
 
 def test_letters_that_the_usual_font_lacks_come_from_another_of_the_style_or_are_warned_of(spec):

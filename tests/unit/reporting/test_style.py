@@ -74,7 +74,7 @@ def test_algorithms_stay_apart_from_the_clients_beside_them() -> None:
     """FedEBA+'s figure 1 draws FedEBA's point on the losses of two clients, EAGLE's figure 1 AFL's line among them."""
     for name in ("fedeba", "qffl", "afl", "eagle"):
         for client in range(2):
-            assert distance(style.algorithm_looks()[name][0], style.client_color(client, 2)) >= APART, (name, client)
+            assert distance(style.algorithm_looks()[name][0], style.client_colors(2)[client]) >= APART, (name, client)
 
 
 def test_fonts_in_a_pdf_have_their_letters_and_no_tables_to_set_text_by() -> None:

@@ -15,24 +15,15 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.metrics.registry import DIFFER
 from fairfl.reporting import style
-from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.panels import panels
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds",)
 COLUMNS = [
-    "setting",
-    "algorithm",
-    "hyperparameters",
-    "quantity",
-    "client",
-    "round",
-    "mean",
-    "low",
-    "high",
-    "seeds",
-]
+    "setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds",
+]  # fmt: skip
 BANDS = {
     "range": "; band: smallest to largest seed",
     "std": "; band: ± one standard deviation",
@@ -57,36 +48,33 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = inputs.trained(rounds)
-    clients = int(rounds["client"].max()) + 1
-    names = [f"client {client}" for client in range(clients)]
+    names = [f"client {client}" for client in range(int(rounds["client"].max()) + 1)]
     if "owner" in rounds:
         if (rounds.groupby("client")["owner"].nunique() > 1).any():
             raise FairflError(f"{inputs.where}: {setting}: {DIFFER}")
         names = rounds.groupby("client")["owner"].first().tolist()
-
-    def draw_one(axes: Axes, panel: tuple[str, ShownRow]) -> pd.DataFrame:
-        quantity, row = panel
-        frame = over_seeds(row.of(rounds), row, quantity)
-        curves(axes, frame, clients, config.log_x)
-        if row == rows[0]:
-            axes.set_ylabel(TITLES[quantity])
-        if quantity == "gap_validation":
-            style.zero_line(axes)
-        return frame
-
-    titles = {
-        (quantity, row): row.label * (quantity == "loss_train")
-        for quantity, row in product(TITLES, rows)
-    }
-    shared: style.Look = {"sharex": True, "sharey": "row"}
-    figure, frames = panelled(titles, draw_one, (0.75, 1.35), len(rows), ("round", ""), **shared)
-    drawn = pd.concat(frames, ignore_index=True)
+    cells = product(TITLES, rows)
+    drawn = pd.concat(
+        [over_seeds(row.of(rounds), row, quantity) for quantity, row in cells], ignore_index=True
+    )
     if drawn["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {' or '.join(TITLES)} in {setting}")
-    style.legend_above(figure, style.client_keys(names))
+
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
+        draw_curves(axes, numbers, len(names), config.log_x)
+        if numbers["quantity"].iloc[0] == "gap_validation":
+            axes.axhline(0, **style.ZERO)
+
+    titles = {("loss_train", row.label): row.label for row in rows}
+    facets: style.Look = {"row": "quantity", "col": "line", "sharey": "row"}
+    grid = panels(drawn, draw_panel, titles, 1.35, **facets)
+    grid.set_xlabels("round")
+    for axes, title in zip(grid.axes[:, 0], TITLES.values(), strict=True):
+        axes.set_ylabel(title)
+    style.legend_above(grid.figure, style.client_keys(names))
     if rounds["seed"].nunique() > 1:
         inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS['range']}.")
-    return figure, drawn[COLUMNS]
+    return grid.figure, drawn[COLUMNS]
 
 
 def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str) -> pd.DataFrame:
@@ -94,9 +82,8 @@ def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str) -> pd.DataFram
     result = mean_and_band(
         frame.groupby(["setting", "client", "round"], sort=True)[quantity], "range"
     ).reset_index()
-    return result.assign(
-        algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity
-    )
+    names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
+    return result.assign(quantity=quantity, line=row.label, **names)
 
 
 def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
@@ -110,20 +97,18 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
     return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
 
 
-def banded(axes: Axes, line: pd.DataFrame, alpha: float, **look: Any) -> None:
-    """Draw a mean over seeds, and around it the band of several, which is not there at alpha 0."""
-    axes.plot(line["round"], line["mean"], **look)
-    if alpha and line["seeds"].max() > 1:
-        band = line["round"], line["low"], line["high"]
-        axes.fill_between(*band, color=look["color"], alpha=alpha, linewidth=0)
+def draw_curve(axes: Axes, line: pd.DataFrame, alpha: float, **look: Any) -> None:
+    """Draw a mean over seeds, and around it the band."""
+    axes.plot("round", "mean", data=line, **look)
+    band: style.Look = {"color": look["color"], "alpha": alpha, "linewidth": 0}
+    axes.fill_between("round", "low", "high", data=line, **band)
 
 
-def curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:
-    """One line with its band per client."""
+def draw_curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:
+    """Draw a line with its band for each client."""
+    colors = style.client_colors(clients)
     for client, line in frame.groupby("client"):
-        color = style.client_color(int(client), clients)
-        banded(axes, line, 0.18, color=color, linewidth=1.3 if clients <= 10 else 0.7)
+        draw_curve(axes, line, 0.18, color=colors[client], linewidth=1.3 if clients <= 10 else 0.7)
     if log_x:
         axes.set_xscale("symlog", linthresh=1)
         axes.set_xlim(left=0)
-    axes.margins(x=0.02)

@@ -6,7 +6,7 @@ differ.
 """
 
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn
 from matplotlib.figure import Figure
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from fairfl.experiments.base import Labelled, Names
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NoRunsError
-from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+from fairfl.reporting.ranked import ranked, ranked_by, split
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
@@ -58,46 +58,32 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             f"Friedman: p = {test.p:.2g} (F = {test.f:.2f}, {settings} settings, {methods} methods). "
             f"Bars: not told apart at 5%, by Nemenyi's critical difference."
         )
-    depth = 1.2 + 0.5 * len(bars) + (methods + 1) // 2  # of the lowest label, in lines
-    figure = style.canvas(style.PAGE, 0.75 + LINE * (depth + 1))
-    axes = figure.subplots()
+    half = (methods + 1) // 2
+    depth = 1.2 + 0.5 * len(bars)  # of the highest label, in lines
     end = max(methods, 1 + difference)
-    axes.set(xlim=(1, end), ylim=(depth + 0.5, 0), yticks=[])
+    figure = style.canvas(style.PAGE, 0.75 + LINE * (depth + half + 1))
+    axes = figure.subplots()
+    axes.set(xlim=(1, end), ylim=(depth + half + 0.5, 0), yticks=[])
     axes.set_xlabel(f"average {ranked_by(inputs, group.metrics)}")
     axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False)
     axes.set_xticks(range(1, methods + 1, 2 if methods > 9 else 1))
-    axes.spines[:].set_visible(False)
-    axes.spines["top"].set_visible(True)
+    seaborn.despine(ax=axes, top=False, left=True, bottom=True)
     axes.grid(visible=False)
-    _write_methods(axes, group, depth, end)
+    # The better half is named on the left, the best on top, the others on the right, the worst on top.
+    for number, (row, rank) in enumerate(zip(group.rows, group.average, strict=True)):
+        is_left = number < half
+        height = depth + 1 + (number if is_left else methods - 1 - number)
+        edge = 1.0 if is_left else end
+        axes.plot([rank, rank, edge], [0, height, height], color=style.GREY, linewidth=0.7)
+        text = f"{row.label}  {rank:.1f}" if is_left else f"{rank:.1f}  {row.label}"
+        away, side = (-3, "right") if is_left else (3, "left")
+        style.write(axes, text, (edge, height), (away, 0), ha=side)
+    dots: style.Look = {"color": "black", "markersize": 2.5, "clip_on": False}
+    axes.plot(group.average, [0] * methods, "o", **dots)
     for level, (first, last) in enumerate(bars, 1):
         axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
     if difference:
-        axes.plot(
-            [1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False
-        )
+        scale: style.Look = {"color": "black", "marker": "|", "linewidth": 1, "clip_on": False}
+        axes.plot([1, 1 + difference], [-2.1, -2.1], **scale)
         style.write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), ha="left", va="bottom")
     return figure, frame
-
-
-def _write_methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
-    """The better half is named on the left, the best on top, the others on the right, the worst on top."""
-    methods = len(group.rows)
-    half = (methods + 1) // 2
-    for number, (row, rank) in enumerate(zip(group.rows, group.average, strict=True)):
-        if number < half:
-            height, edge, text, away, side = number, 1.0, f"{row.label}  {rank:.1f}", -3, "right"
-        else:
-            height, edge, text, away, side = (
-                methods - 1 - number,
-                end,
-                f"{rank:.1f}  {row.label}",
-                3,
-                "left",
-            )
-        at = height + depth - half + 1
-        axes.plot([rank, rank, edge], [0, at, at], color=style.GREY, linewidth=0.7)
-        style.write(axes, text, (edge, at), (away, 0), ha=side)
-    axes.plot(
-        group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3
-    )

@@ -14,18 +14,16 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.judgement.cells import Cell
 from fairfl.reporting import style
-from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.reporting.notes import plural, seeds_text
+from fairfl.reporting.panels import panels
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "partition", "reported")
@@ -35,19 +33,15 @@ COLUMNS = [
 ]  # fmt: skip
 
 _WIDTH = 0.72  # of a bar, in agents
-_DARK = "#222222"
-_BAYES: style.Look = {"facecolor": "#b4c1cc", "linewidth": 0}
-_EXCESS: style.Look = {"facecolor": style.RED, "linewidth": 0}
+_BAYES: style.Look = {"color": "#b4c1cc", "linewidth": 0}
+_EXCESS: style.Look = {"color": style.RED, "linewidth": 0}
 _NEGATIVE: style.Look = {
-    "facecolor": "none",
-    "edgecolor": style.RED,
-    "hatch": "//////",
-    "linewidth": 0.7,
-}
-_PAPER: style.Look = {
-    "color": _DARK, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.9,
-    "linestyle": "none",
+    "facecolor": "none", "edgecolor": style.RED, "hatch": "//////", "linewidth": 0.7,
 }  # fmt: skip
+_PAPER: style.Look = {
+    "color": style.DARK, "marker": "o", "markersize": 4, "markerfacecolor": "white", "linestyle": "none",
+}  # fmt: skip
+_SQUARE: style.Look = {"marker": "s", "markersize": 6, "linestyle": "none"}
 
 
 class Config(Strict):
@@ -65,28 +59,36 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
     agents = by_cluster(inputs, setting)
     names = _cluster_names(inputs, agents, config)
-    panels = {row: _split(inputs, setting, row, agents) for row in rows}
-    drawn = pd.concat(panels.values(), ignore_index=True)
+    drawn = pd.concat([_split(inputs, setting, row, agents) for row in rows], ignore_index=True)
     if drawn["excess"].isna().all():
         raise FairflError(
             f"{inputs.where}: the results of {setting} have no finite excess_client_0, excess_client_1, ..."
         )
     lines = 2 if drawn["model"].notna().any() else 1
 
-    def draw_one(axes: Axes, row: ShownRow) -> pd.DataFrame:
-        _bars(axes, panels[row])
-        _below(axes, panels[row], names, lines)
-        return panels[row]
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
+        numbers = numbers.reset_index(drop=True)
+        _draw_bars(axes, numbers)
+        _write_below(axes, numbers, names, lines)
 
-    wide = len(rows) > 1 or len(agents) > 12
-    titles = {row: row.label for row in rows}
-    figure, _ = panelled(titles, draw_one, (0.55, 2.0), 2, ("", "loss (nats)"), wide, sharey=True)
-    style.legend_above(figure, _keys(drawn), None if wide else 2)
+    titles = {row.label: row.label for row in rows}
+    facets = {"col": "line", "col_wrap": min(2, len(rows)), "sharex": False}
+    grid = panels(drawn, draw_panel, titles, 2.0, len(agents) > 12, **facets)
+    grid.set_axis_labels("", "loss (nats)")
+    entries = {
+        "surrogate Bayes optimal loss": _SQUARE | {"color": _BAYES["color"]},
+        "excess risk": _SQUARE | {"color": style.RED},
+    }
+    if (drawn["excess"] < 0).any():
+        entries["negative excess risk"] = entries["excess risk"] | {"markerfacecolor": "none"}
+    if drawn["excess_reported"].notna().any():
+        entries["the paper's excess risk"] = _PAPER
+    style.legend_above(grid.figure, entries)
     if drawn["seeds"].max() > 1:
         inputs.say(
             f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation."
         )
-    return figure, drawn[COLUMNS]
+    return grid.figure, drawn[COLUMNS]
 
 
 def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
@@ -102,7 +104,7 @@ def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
 
 
 def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict[int, str]:
-    """What is printed below each true cluster. Raises FairflError unless every cluster is named."""
+    """Names that are printed below the true clusters. Raises FairflError unless every cluster is named."""
     clusters = agents["cluster"].dropna().unique().tolist()
     names = config.clusters or [f"$C_{{{cluster}}}$" for cluster in clusters]
     if len(names) != len(clusters):
@@ -129,7 +131,7 @@ def _split(inputs: Inputs, setting: str, row: ShownRow, agents: pd.DataFrame) ->
         records.append((*names, *numbers, seeds, reported))
     frame = pd.DataFrame(records, columns=COLUMNS)
     frame = frame.astype({"cluster": "Int64", "model": "Int64", "excess_reported": float})
-    frame["seeds"] = frame["seeds"].max()
+    frame = frame.assign(seeds=frame["seeds"].max(), line=row.label)
     lost = frame["agent"][frame["bayes"].isna()]
     inputs.remark(
         "No finite loss and excess risk, not drawn (×)",
@@ -147,7 +149,7 @@ def _difference(loss: Cell, excess: Cell) -> float:
 
 
 def _say_assignment(inputs: Inputs, row: ShownRow, rand: Cell | None) -> None:
-    """True if agents follow models as the true clusters have it; which model serves which cluster does not matter."""
+    """Say if agents follow models as the true clusters have it; which model serves which cluster does not matter."""
     if rand:
         values = [*rand.by_seed.values()]
         recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"
@@ -157,63 +159,36 @@ def _say_assignment(inputs: Inputs, row: ShownRow, rand: Cell | None) -> None:
 
 
 # -- drawing ----------------------------------------------------------------------------------
-def _bars(axes: Axes, frame: pd.DataFrame) -> None:
-    good = frame["bayes"].notna()
-    for at in frame.index[~good]:
-        axes.annotate(
-            "×", (at, 0), (0, 1), textcoords="offset points", ha="center", color=style.RED
-        )
-    shown = frame[good]
+def _draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
+    is_finite = frame["bayes"].notna()
+    for at in frame.index[~is_finite]:
+        style.write(axes, "×", (at, 0), (0, 4), color=style.RED)
+    shown = frame[is_finite]
     low = np.minimum(shown["loss"], shown["bayes"])
     axes.bar(shown.index, low, _WIDTH, **_BAYES)
     for look, part in ((_EXCESS, shown["excess"] >= 0), (_NEGATIVE, shown["excess"] < 0)):
         axes.bar(shown.index[part], shown["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
-    if frame["seeds"].max() > 1:
-        bar: style.Look = {"color": _DARK, "linewidth": 0.8, "capsize": 1.8, "capthick": 0.8}
-        axes.errorbar(shown.index, shown["loss"], shown["loss_std"], fmt="none", **bar)
+    bar: style.Look = {"color": style.DARK, "linewidth": 0.8}
+    axes.errorbar(shown.index, shown["loss"], shown["loss_std"], fmt="none", **bar)
     axes.plot(shown.index, shown["bayes"] + shown["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
     axes.grid(axis="x", visible=False)
 
 
-def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -> None:
-    """The agents, the models that they follow, and, `lines` lines below the axis, the true clusters between rules."""
+def _write_below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -> None:
+    """Write the agents, their models, and, `lines` lines below the axis, the true clusters between rules."""
     texts, heads = frame["agent"].astype(str), "agent"
     if frame["model"].notna().any():
-        texts, heads = (
-            texts + frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna(""),
-            "agent\nmodel",
-        )
+        models = frame["model"].map("\n$w_{{{}}}$".format, na_action="ignore").fillna("")
+        texts, heads = texts + models, "agent\nmodel"
     every = -(-len(frame) // 20)  # more of them would touch
     axes.set_xticks(range(0, len(frame), every), texts[::every])
     axes.tick_params(axis="x", length=0)
-    axes.annotate(
-        heads,
-        (0, 0),
-        (-4, -3.5),
-        "axes fraction",
-        "offset points",
-        ha="right",
-        va="top",
-        fontsize=7,
-    )
+    side: style.Look = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
+    style.write(axes, heads, (0, 0), (-4, -3.5), **side)
     places = frame.reset_index().groupby("cluster")["index"].agg(["min", "max"])
     clusters, rules = axes.secondary_xaxis(0), axes.secondary_xaxis(0)
-    clusters.set_xticks(
-        places.mean(axis=1), ["\n" * lines + names[cluster] for cluster in places.index]
-    )
+    clusters.set_xticks(places.mean(axis=1), ["\n" * lines + names[c] for c in places.index])
     clusters.tick_params(length=0)
     rules.set_xticks([*places["min"] - 0.5, *places["max"] + 0.5], [])
     rules.tick_params(length=9 * lines + 10, color=style.GREY)
-
-
-def _keys(drawn: pd.DataFrame) -> list[Artist]:
-    keys: list[Artist] = [
-        Patch(**_BAYES, label="surrogate Bayes optimal loss"),
-        Patch(**_EXCESS, label="excess risk"),
-    ]
-    if (drawn["excess"] < 0).any():
-        keys.append(Patch(**_NEGATIVE, label="negative excess risk"))
-    if drawn["excess_reported"].notna().any():
-        keys.append(style.key(label="the paper's excess risk", **_PAPER))
-    return keys

@@ -72,7 +72,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     inputs.say(
         f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor."
     )
-    return _draw(frame, group, base, ranked_by(inputs, group.metrics)), frame
+    return _drawing(frame, group, base, ranked_by(inputs, group.metrics)), frame
 
 
 def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]]:
@@ -99,68 +99,49 @@ def _won(inputs: Inputs, setting: str, row: ShownRow, base: ShownRow, metric: st
 
 
 def _compared(
-    group: Ranked,
-    won: dict[ShownRow, list[np.ndarray]],
-    base: ShownRow,
-    factor: str,
-    levels: dict[str, list[int]],
-) -> pd.DataFrame:
+    group: Ranked, won: dict[ShownRow, list[np.ndarray]], base: ShownRow, factor: str, levels: dict[str, list[int]]
+) -> pd.DataFrame:  # fmt: skip
     """COLUMNS of each level of a factor and each method."""
     records = []
     for level, places in levels.items():
-        ranks, methods = group.places[places], len(group.rows)
-        enough = len(places) > 1 and methods > 2
-        ends = critical_difference(len(places), methods), friedman(ranks).p
-        for at, row in enumerate(group.rows):
+        ranks, methods, settings = group.places[places], len(group.rows), len(places)
+        ends = np.nan, np.nan
+        if settings > 1 and methods > 2:
+            ends = critical_difference(settings, methods), friedman(ranks).p
+        for row, rank in zip(group.rows, ranks.mean(axis=0), strict=True):
             of_level = [won[row][place] for place in places]
-            share, low, high = superiority(of_level)
+            names = factor, level, settings, row.algorithm, row.hyperparameters, rank
             p = np.nan if row is base else sign_test(of_level)
-            names = (
-                factor,
-                level,
-                len(places),
-                row.algorithm,
-                row.hyperparameters,
-                ranks[:, at].mean(),
-            )
-            numbers = (share, low, high, sum(map(len, of_level)), p, np.nan)
-            records.append((*names, *numbers, *(ends if enough else (np.nan, np.nan))))
+            pairs = sum(map(len, of_level))
+            records.append((*names, *superiority(of_level), pairs, p, np.nan, *ends))
     frame = pd.DataFrame(records, columns=COLUMNS)
     return frame.assign(p_holm=holm(frame["p"].to_numpy(float)))
 
 
-def _draw(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> Figure:
+def _drawing(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> Figure:
     """Ranks by level, a rule between two factors; shares of pairs won."""
-    figure = style.canvas(style.PAGE, 1.5 + 0.19 * len(group.rows))
+    methods = len(group.rows)
+    figure = style.canvas(style.PAGE, 1.5 + 0.19 * methods)
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
-    columns = frame[["factor", "level", "settings"]].drop_duplicates()
-    ranks, p = (
-        frame[name].to_numpy(float).reshape(len(columns), -1).T for name in ("rank", "p_holm")
-    )
-    settings = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
-    shown = pd.DataFrame(ranks, [row.label for row in group.rows], settings)
-    look: style.Look = {
-        "cmap": "RdBu_r",
-        "vmin": 1,
-        "vmax": len(group.rows),
-        "alpha": 0.6,
-        "cbar": False,
-    }
-    seaborn.heatmap(
-        shown, annot=True, fmt=".1f", annot_kws={"fontsize": 6, "color": "black"}, **look, ax=left
-    )
-    for text, value in zip(left.texts, p.ravel(), strict=True):
-        text.set_fontweight("bold" if value < 0.05 else "normal")
-    left.set_xticklabels(settings, rotation=45, ha="right", rotation_mode="anchor")
+    columns = frame[["factor", "level", "settings"]][::methods]
+    ranks, p = (frame[name].to_numpy(float).reshape(-1, methods).T for name in ("rank", "p_holm"))
+    levels = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
+    shown = pd.DataFrame(ranks, [row.label for row in group.rows], levels)
+    look: style.Look = {"cmap": "RdBu_r", "vmin": 1, "vmax": methods, "alpha": 0.6, "cbar": False}
+    text: style.Look = {"fontsize": 6, "color": "black"}
+    seaborn.heatmap(shown, annot=True, fmt=".1f", annot_kws=text, **look, ax=left)
+    for written, value in zip(left.texts, p.ravel(), strict=True):
+        written.set_fontweight("bold" if value < 0.05 else "normal")
+    left.tick_params("x", rotation=45, rotation_mode="xtick")
     left.tick_params(length=0)
     left.grid(visible=False)
     left.set_xlabel(f"average {label}")
-    for across in np.flatnonzero(columns["factor"].ne(columns["factor"].shift()))[1:]:
-        left.axvline(across, color="black", linewidth=0.8)
-    overall, heights = frame[frame["factor"] == ALL], np.arange(len(group.rows)) + 0.5
+    rules = np.flatnonzero(columns["factor"].ne(columns["factor"].shift()))[1:]
+    left.vlines(rules, 0, methods, color="black", linewidth=0.8)
+    overall, heights = frame[frame["factor"] == ALL], np.arange(methods) + 0.5
     right.axvline(0.5, color=style.GREY, linewidth=0.7)
     right.hlines(heights, overall["low"], overall["high"], color="black", linewidth=1.3)
-    right.plot(overall["better"], heights, "o", color="black", markersize=3)
+    right.plot(overall["better"], heights, "o", color="black")
     right.set(xlim=(0, 1), xlabel=f"share of pairs\nbetter than {base.label}")
     right.grid(axis="y", visible=False)
     right.tick_params(axis="y", length=0, labelleft=False)

@@ -6,7 +6,6 @@ fairfl.algorithms.shared.entropy; they stand in the CSV as metric angle_deg of u
 """
 
 from math import atan2, cos, degrees, radians, sin
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,10 +24,7 @@ from fairfl.runtime.errors import FairflError
 NEEDS = ()
 COLUMNS = ["algorithm", "metric", "value", "x", "y"]
 
-_DARK = "#222222"
 _DIAGONAL = 45.0  # degrees, direction of the vector of ones
-_COLORS: dict[str, str] = {"unfair": style.RED, "fair": style.BLUE}
-_EDGE: style.Look = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
 
 
 class Config(Strict):
@@ -49,42 +45,52 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     vectors = {"unfair": np.array(config.unfair), "fair": np.array(config.fair)}
     angles = {name: entropy.angle(torch.from_numpy(vector)) for name, vector in vectors.items()}
     if not angles["fair"] <= config.theta < angles["unfair"]:
-        found = f"unfair {angles['unfair']:.1f}, fair {angles['fair']:.1f}"
+        measured = f"unfair {angles['unfair']:.1f}, fair {angles['fair']:.1f}"
         raise FairflError(
-            f"{inputs.where}.options: degrees from the vector of ones: {found}. Expected theta between them"
+            f"{inputs.where}.options: degrees from the vector of ones: {measured}. Expected theta between them"
         )
     figure = style.canvas(style.COLUMN, 3.3)
     axes = figure.subplots()
     size = 1.15 * max(1.0, *config.unfair, *config.fair)
     axes.set(xlim=(0, size), ylim=(0, size), aspect="equal", xticks=[], yticks=[])
     axes.set(xlabel="loss of client 1", ylabel="loss of client 2")
-    _cone(axes, config.theta, size)
-    _arrow(axes, np.ones(2), _DARK, "$\\mathbf{1}$")
-    _arc(axes, _DIAGONAL + config.theta, 0.3 * size, _DARK, "θ")
-    for name, vector in vectors.items():
-        _arrow(axes, vector, _COLORS[name], "$F$")
-        _arc(
-            axes,
-            degrees(atan2(vector[1], vector[0])),
-            0.5 * size,
-            _COLORS[name],
-            f"{angles[name]:.0f}°",
-        )
+    low, high = _DIAGONAL - config.theta, _DIAGONAL + config.theta
+    cone = Wedge((0, 0), 2 * size, low, high, facecolor=style.BLUE, alpha=0.1, linewidth=0)
+    axes.add_patch(cone)
+    edge: style.Look = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
+    for angle in (low, high):
+        axes.axline((0, 0), tuple(_direction(angle)), **edge)
+    for angle, name, color in (
+        (_DIAGONAL + config.theta / 2, "model", style.BLUE),
+        (low - 3, "gradient", style.RED),
+        (high + 3, "gradient", style.RED),
+    ):
+        turned: style.Look = {"color": color, "rotation": angle, "rotation_mode": "anchor"}
+        at = 0.78 * size * _direction(angle)
+        style.write(axes, f"{name} alignment", at, (0, 0), **turned)
+    arrows = {"ones": (np.ones(2), style.DARK, "$\\mathbf{1}$")}
+    arrows["unfair"] = vectors["unfair"], style.RED, "$F$"
+    arrows["fair"] = vectors["fair"], style.BLUE, "$F$"
+    for name, (vector, color, label) in arrows.items():
+        style.arrow(axes, vector, color)
+        style.write(axes, label, vector, 8 * vector / np.linalg.norm(vector), color=color)
+        if name in angles:
+            angle = degrees(atan2(vector[1], vector[0]))
+            _draw_arc(axes, angle, 0.5 * size, color, f"{angles[name]:.0f}°")
+    _draw_arc(axes, high, 0.3 * size, style.DARK, "θ")
     labels = {
-        "vector of ones": _DARK,
-        "losses, unfair": _COLORS["unfair"],
-        "losses, fair enough": _COLORS["fair"],
+        "vector of ones": style.DARK,
+        "losses, unfair": style.RED,
+        "losses, fair enough": style.BLUE,
     }
-    style.legend_above(figure, [style.key(color, label) for label, color in labels.items()])
-    ends = {"ones": np.ones(2)} | vectors
-    records: list[dict[str, Any]] = [
-        {"algorithm": name, "metric": "", "x": x, "y": y} for name, (x, y) in ends.items()
-    ]
+    style.legend_above(figure, {label: {"color": color} for label, color in labels.items()})
+    ends = pd.DataFrame([vector for vector, _, _ in arrows.values()], columns=["x", "y"])
     shown = angles | {"theta": config.theta}
-    records += [
-        {"algorithm": name, "metric": "angle_deg", "value": value} for name, value in shown.items()
-    ]
-    return figure, pd.DataFrame(records, columns=COLUMNS)
+    numbers = pd.DataFrame(
+        {"algorithm": list(shown), "value": list(shown.values()), "metric": "angle_deg"}
+    )
+    frame = pd.concat([ends.assign(algorithm=list(arrows), metric=""), numbers], ignore_index=True)
+    return figure, frame[COLUMNS]
 
 
 def _direction(angle: float) -> np.ndarray:
@@ -92,42 +98,9 @@ def _direction(angle: float) -> np.ndarray:
     return np.array([cos(radians(angle)), sin(radians(angle))])
 
 
-def _cone(axes: Axes, theta: float, size: float) -> None:
-    """All that is at most theta from the vector of ones, and what is done in it and beside it."""
-    far = 2 * size
-    ends = (_DIAGONAL - theta, _DIAGONAL + theta)
-    axes.add_patch(Wedge((0, 0), far, *ends, facecolor=_COLORS["fair"], alpha=0.1, linewidth=0))
-    for end in ends:
-        axes.plot(*zip((0, 0), far * _direction(end), strict=True), **_EDGE)
-    for angle, name in (
-        (_DIAGONAL + theta / 2, "fair"),
-        (ends[0] - 3, "unfair"),
-        (ends[1] + 3, "unfair"),
-    ):
-        text = "model alignment" if name == "fair" else "gradient alignment"
-        x, y = 0.78 * size * _direction(angle)
-        axes.text(
-            x,
-            y,
-            text,
-            color=_COLORS[name],
-            rotation=angle,
-            rotation_mode="anchor",
-            ha="center",
-            va="center",
-        )
-
-
-def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
-    style.arrow(axes, vector, color, 1.6, 9, zorder=4)
-    style.write(axes, label, vector, 8 * vector / np.linalg.norm(vector), color=color)
-
-
-def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> None:
-    """From the vector of ones to a direction, with its size written beside the middle."""
+def _draw_arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> None:
+    """Draw an arc from the vector of ones to a direction, with its size at the middle."""
     low, high = sorted((_DIAGONAL, angle))
     middle = _direction((low + high) / 2)
-    axes.add_patch(
-        Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9)
-    )
+    axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color))
     style.write(axes, label, radius * middle, 6 * middle, color=color)

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
-from fairfl.reporting.frames import named_lines, panelled
 from fairfl.reporting.inputs import Inputs, ShownRow
+from fairfl.reporting.panels import panels
 
 NEEDS = ("tidy",)
 COLUMNS = ["setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit"]
@@ -27,53 +27,44 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    rows = inputs.measured()
-    looks = style.algorithm_looks(inputs.spec.algorithms)
-    several = len(inputs.titles) > 1 or config.labels
+    rows, looks = inputs.measured(), style.algorithm_looks(inputs.spec.algorithms)
+    colors = {row.label: looks[row.algorithm][0] for row in rows}
+    names = list(colors)
+    points = [_of_clients(inputs, s, row, config.family) for s in inputs.settings for row in rows]
+    frame = pd.concat(filter(len, points), ignore_index=True)
+    most = frame["client"].max()
 
-    def draw_one(axes: Axes, setting: str) -> pd.DataFrame:
-        points = [_of_clients(inputs, setting, row, config.family) for row in rows]
-        for at, row in enumerate(rows):
-            _box(axes, at, points[at], row, looks[row.algorithm][0], inputs)
-        named_lines(axes, [row.label for row in rows])
+    def draw_panel(axes: Axes, drawn: pd.DataFrame) -> None:
+        boxes: style.Look = {"positions": range(len(names)), "tick_labels": names, "widths": 0.62}
+        values = [drawn["value"][drawn["line"] == name] for name in names]
+        axes.boxplot(values, orientation="horizontal", showfliers=False, **boxes)
+        at = drawn["line"].map(names.index) + (drawn["client"] / max(most, 1) - 0.5) * 0.4
+        axes.scatter(drawn["value"], at, s=6, c=drawn["line"].map(colors), zorder=3)
+        axes.axvline(0, **style.ZERO)
         axes.locator_params(axis="x", nbins=6)
-        style.zero_line(axes, vertical=True)
-        return pd.concat([one for one in points if len(one)] or points)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
 
-    titles = {setting: title if several else "" for setting, title in inputs.titles.items()}
-    heights, labels = (0.75, 0.27 * len(rows)), ("loss gap of a client (nats)", "")
-    figure, drawn = panelled(titles, draw_one, heights, len(titles), labels, sharey=True)
-    return figure, pd.concat(filter(len, drawn), ignore_index=True)[COLUMNS]
+    titles = inputs.titles if len(inputs.titles) > 1 or config.labels else {}
+    finite = frame[np.isfinite(frame["value"])]
+    shared: style.Look = {"col_order": inputs.settings, "sharex": False}
+    height = 0.27 * len(names)
+    grid = panels(finite, draw_panel, titles, height, col="setting", **shared)
+    grid.set_axis_labels("loss gap of a client (nats)", "")
+    return grid.figure, frame[COLUMNS]
 
 
 def _of_clients(inputs: Inputs, setting: str, row: ShownRow, family: str) -> pd.DataFrame:
-    """COLUMNS of a row's clients, seed by seed."""
+    """COLUMNS and line of a row's clients, seed by seed."""
     records = []
-    for metric in (
-        inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ()
-    ):
-        if cell := inputs.cell(setting, row, metric):
+    for metric in inputs.ours.members(setting, f"{family}_k"):
+        cell = inputs.cell(setting, row, metric)
+        if cell and row in inputs.rows_in(setting):
             point = {"client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
-            records += [
-                {**row.names(setting), **point, "seed": s, "value": v}
-                for s, v in cell.by_seed.items()
-            ]
-    return pd.DataFrame(records, columns=COLUMNS).sort_values(["seed", "client"])
-
-
-def _box(
-    axes: Axes, at: int, points: pd.DataFrame, row: ShownRow, color: str, inputs: Inputs
-) -> None:
-    good = points[np.isfinite(points["value"].astype(float))]
-    if lost := len(points) - len(good):
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(points)} points)"])
-    if good.empty:
-        return
-    look = {"color": color, "linewidth": 0.9}
-    axes.boxplot(
-        good["value"], positions=[at], orientation="horizontal", widths=0.62, showfliers=False, manage_ticks=False,
-        boxprops=look, whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 1.8},
-    )  # fmt: skip
-    clients, most = good["client"].astype(int), int(points["client"].max())
-    offset = (clients - most / 2) / max(most, 1) * 0.4
-    axes.scatter(good["value"], at + offset, s=5, color=color, alpha=0.75, linewidths=0, zorder=3)
+            names = {**row.names(setting), **point, "line": row.label}
+            records += [{**names, "seed": s, "value": v} for s, v in cell.by_seed.items()]
+    frame = pd.DataFrame(records, columns=[*COLUMNS, "line"]).sort_values(["seed", "client"])
+    lost = len(frame) - int(np.isfinite(frame["value"].astype(float)).sum())
+    if lost:
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({lost} of {len(frame)} points)"])
+    return frame

@@ -8,12 +8,11 @@ hyper-parameter; rows of one algorithm have its hue. Thin lines with circles
 are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers are at hand.
 """
 
-from collections import Counter
-from collections.abc import Hashable
-from functools import partial
+from itertools import product
 from typing import Literal
 
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -22,12 +21,11 @@ from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
-from fairfl.reporting.frames import metric_grid
 from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
-from fairfl.reporting.plots.client_curves import BANDS, banded, mean_and_band
+from fairfl.reporting.panels import metric_panels
+from fairfl.reporting.plots.client_curves import BANDS, draw_curve, mean_and_band
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import nearest
 
 NEEDS = ("rounds", "reported")
 DRAWS_COLUMNS = ALONG_TRAINING = True
@@ -36,9 +34,6 @@ COLUMNS = [
 ]  # fmt: skip
 
 BANDS_OF = 6  # lines: bands of more cover one another
-_PAPER: style.Look = {
-    "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
-}  # fmt: skip
 
 
 class Config(Labelled):
@@ -69,63 +64,49 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    settings, metrics = inputs.settings, inputs.spec.artifact.columns
     look_of = looks(inputs, inputs.trained(inputs.rounds), config.color_by)
-    turned, many = len(inputs.titles) == 1 or config.down == "setting", len(look_of) > 6
+    is_turned = len(settings) == 1 or config.down == "setting"
+    cells = product(settings, metrics) if is_turned else ((s, m) for m in metrics for s in settings)
+    numbers = [_numbers(inputs, config, list(look_of), *cell) for cell in cells]
+    frame = pd.concat(filter(len, numbers), ignore_index=True).reindex(columns=[*COLUMNS, "line"])
+    has_bands = len(look_of) <= BANDS_OF
 
-    draw_one = partial(_panel, inputs, config, look_of)
-    figure, frames = metric_grid(
-        inputs, inputs.titles, draw_one, (1.0, 1.9), "round", config.y_labels, turned, many
-    )
-    drawn = pd.concat(frames, ignore_index=True)
+    def draw_line(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
+        draw_curve(axes, points, 0.12 if has_bands else 0, **look)
+
     first = [row.algorithm for row in look_of]
     together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
-    handles = [style.key(label=row.label, **look_of[row]) for row in together]
-    if "paper" in set(drawn["kind"]):
-        handles.append(style.key(style.GREY, "the paper's", **_PAPER))
-    wide = figure.get_figwidth() > style.COLUMN
-    style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
+    lines = {row.label: look_of[row] for row in together}
+    row, col = ("setting", "metric") if is_turned else ("metric", "setting")
+    shared = {"row": row, "col": col, "sharex": False, "sharey": False}
+    grid = metric_panels(inputs, frame, lines, draw_line, "round", config.y_labels, **shared)
     if inputs.rounds["seed"].nunique() > 1:
-        band = BANDS[config.band] if len(look_of) <= BANDS_OF else ""
-        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{band}.")
-    return figure, drawn.reindex(columns=COLUMNS)
+        band = BANDS[config.band] if has_bands else ""
+        inputs.say(f"Line: mean over {seeds_text(frame['seeds'])}{band}.")
+    return grid.figure, frame[COLUMNS]
 
 
-def _panel(
-    inputs: Inputs,
-    config: Config,
-    look_of: dict[ShownRow, style.Look],
-    axes: Axes,
-    setting: str,
-    metric: str,
+def _numbers(
+    inputs: Inputs, config: Config, rows: list[ShownRow], setting: str, metric: str
 ) -> pd.DataFrame:
-    """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
+    """COLUMNS of one metric of one setting; empty if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = {
-        row: look
-        for row, look in look_of.items()
-        if row in inputs.rows_in(setting) and not row.of(rounds).empty
-    }
-    if not rows:
-        return pd.DataFrame()
     unit = inputs.spec.metrics[metric].unit
-    values = along_training(rounds, metric, unit, config.part).assign(setting=setting)
     frames = []
-    for number, (row, look) in enumerate(rows.items()):
-        names = {**row.names(setting), "metric": metric}
-        frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
-        alpha = 0.12 * (len(rows) <= BANDS_OF)
-        banded(axes, frame, alpha, linewidth=1.2, **style.sparse(number, len(rows), look))
-        frames.append(frame.assign(kind="ours", **names))
-        paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
-        if len(paper):
-            axes.plot(paper["round"], paper["mean"], **look | _PAPER)
-            frames.append(paper.assign(kind="paper", **names))
-    drawn = pd.concat(frames, ignore_index=True)
-    if drawn["mean"].isna().all():
+    for row in rows:
+        if row not in inputs.rows_in(setting) or (own := row.of(rounds)).empty:
+            continue
+        names = {**row.names(setting), "metric": metric, "line": row.label}
+        values = along_training(own, metric, unit, config.part).groupby("round")["value"]
+        frames.append(mean_and_band(values, config.band).reset_index().assign(kind="ours", **names))
+        curve = inputs.reported_curve(setting, row, metric)
+        paper = pd.DataFrame(curve, columns=["round", "mean"]).assign(kind="paper", **names)
+        frames += [paper] if len(paper) else []
+    frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    if frames and frame["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {metric} in {setting}")
-    axes.margins(x=0.02)
-    style.within_bounds(axes, y=unit)
-    return drawn
+    return frame
 
 
 def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
@@ -139,31 +120,19 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
 
 
 def looks(inputs: Inputs, rows: list[ShownRow], color_by: str | None) -> dict[ShownRow, style.Look]:
-    """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
-
-    Raises FairflError if no row has the hyper-parameter.
-    """
-    if color_by is None:
-        own = style.looks(inputs)
-        return {row: own[row] for row in rows}
-    known = {key for row in inputs.rows for key, _ in row.variant.values}
-    if color_by not in known:
-        raise FairflError(
-            f"{inputs.where}.options.color_by: no row has {color_by!r}{nearest(color_by, known)}"
-        )
-    value_of: dict[ShownRow, Hashable] = {
-        row: dict(row.variant.values).get(color_by) for row in inputs.rows
-    }
-    values = list(dict.fromkeys(value_of.values()))
-    colors = style.graded(len(values))
-    seen: Counter[Hashable] = Counter()
-    look_of = {}
-    for row in rows:
-        at = values.index(value_of[row])
-        look_of[row] = {
-            "color": colors[at],
-            "marker": style.marker(at),
-            "linestyle": style.dash(seen[at]),
-        }
-        seen[at] += 1
-    return look_of
+    """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows."""
+    look_of = style.looks(inputs)
+    if color_by:
+        value_of = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
+        values = list(dict.fromkeys(value_of.values()))
+        colors = seaborn.color_palette("viridis", len(values)).as_hex()
+        for row in rows:
+            at = values.index(value_of[row])
+            same = [other for other in rows if value_of[other] == value_of[row]]
+            look_of[row] = {
+                "color": colors[at],
+                "marker": style.marker(at),
+                "linestyle": style.dash(same.index(row)),
+            }
+    sparse = {row: (0.12 * number / len(rows), 0.12) for number, row in enumerate(rows)}
+    return {row: look_of[row] | {"markevery": sparse[row]} for row in rows}

@@ -7,6 +7,7 @@ artifact, in the units that the paper prints.
 """
 
 import math
+from itertools import product
 from typing import Any, Literal
 
 import pandas as pd
@@ -16,8 +17,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Labelled
 from fairfl.reporting import style
-from fairfl.reporting.frames import panelled
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
+from fairfl.reporting.panels import panels, paper_entry
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
@@ -41,76 +42,53 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    x, y = (inputs.axis(metric) for metric in (config.x, config.y))
-    units = [inputs.spec.metrics[metric].unit for metric in (config.x, config.y)]
-    looks = _looks(inputs, config)
-    legend = dict(looks.values())
-    wide = len(inputs.titles) > 1 or len(legend) > 6
+    measured, has_own = inputs.measured(), config.by == "row"
+    ran, known = {row.algorithm for row in measured}, style.looks(inputs)
+    lines: dict[ShownRow, str] = {}
+    looks: dict[str, style.Look] = {}
+    for row in inputs.rows:
+        if row in measured if has_own else row.algorithm in ran:
+            lines[row] = row.label if has_own else inputs.spec.algorithms[row.algorithm]
+            size = 4.2 if len(inputs.rows) > 10 else 5
+            looks.setdefault(lines[row], known[row] | {"linestyle": "none", "markersize": size})
+    marks = _marks(inputs, config, lines)
 
-    def draw_one(axes: Axes, setting: str) -> list[dict[str, Any]]:
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
+        for (line, kind), points in numbers.groupby(["line", "kind"], sort=False):
+            look = looks[line] | (style.HOLLOW if kind == "paper" else {})
+            axes.errorbar("x", "y", "y_std", "x_std", data=points, elinewidth=0.7, **look)
         axes.margins(0.12)
-        here = [row for row in inputs.rows_in(setting) if row in looks]
-        marks = [
-            mark
-            for row in here
-            for mark in _marks(axes, inputs, config, setting, row, looks[row][1])
-        ]
-        style.within_bounds(axes, *units)
-        return marks
 
-    figure, panels = panelled(inputs.titles, draw_one, (0.9, 1.9), 2, (x, y), wide)
+    order = list(inputs.titles)
+    shared = {"col_order": order, "col_wrap": min(2, len(order)), "sharex": False, "sharey": False}
+    wide = len(looks) > 6
+    grid = panels(marks, draw_panel, inputs.titles, 1.9, wide, col="setting", **shared)
+    grid.set_axis_labels(inputs.axis(config.x), inputs.axis(config.y))
+    style.legend_above(grid.figure, {**looks, **paper_entry(marks)})
     for setting, text in config.missing.items():
         where = inputs.names.get(setting, setting)
         inputs.remark("Not in the paper's panels", [f"{text} ({where})"])
-    marks = [mark for marks in panels for mark in marks]
-    frame = pd.DataFrame(marks, columns=COLUMNS)
-    if "paper" in set(frame["kind"]):
-        legend["the paper's"] = {"color": style.GREY, "marker": "o", "markersize": 5} | style.HOLLOW
-    handles = [style.key(label=label, linestyle="none", **look) for label, look in legend.items()]
-    most = (5 if config.by == "algorithm" else 4) if wide else 3
-    style.legend_above(figure, handles, min(len(handles), most))
-    if frame["seeds"].max() > 1:
-        inputs.say_bars(frame["seeds"])
-    return figure, frame
+    if marks["seeds"].max() > 1:
+        inputs.say_bars(marks["seeds"])
+    return grid.figure, marks[COLUMNS]
 
 
-def _looks(inputs: Inputs, config: Config) -> dict[ShownRow, tuple[str, style.Look]]:
-    """What the legend calls a row, with colour and shape: those of its algorithm's first row, or its own."""
-    shown, first = inputs.measured(), {row.algorithm: row for row in reversed(inputs.rows)}
-    ran, own = {row.algorithm for row in shown}, config.by == "row"
-    known, looks = style.looks(inputs), {}
-    for row in inputs.rows:
-        if row in shown or (not own and row.algorithm in ran):
-            look = known[row if own else first[row.algorithm]]
-            size = {"markersize": 4.2 if len(inputs.rows) > 10 else 5}
-            label = row.label if own else inputs.spec.algorithms[row.algorithm]
-            looks[row] = label, {"color": look["color"], "marker": look["marker"]} | size
-    return looks
-
-
-def _marks(
-    axes: Axes, inputs: Inputs, config: Config, setting: str, row: ShownRow, look: style.Look
-) -> list[dict[str, Any]]:
-    """Our mark and the paper's of a row, drawn where there are such."""
-    records, names = [], row.names(setting)
-    x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
-    if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
-        inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
-    elif x and y:
-        mark = dict(zip(COLUMNS[4:], (*mean_and_std(x), *mean_and_std(y), y.seeds), strict=True))
-        bars: style.Look = {
-            "xerr": mark["x_std"],
-            "yerr": mark["y_std"],
-            "elinewidth": 0.7,
-            "capsize": 1.5,
-        }
-        bars = bars if y.seeds > 1 else {}
-        axes.errorbar(
-            mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False
-        )
-        records.append({**names, **mark, "kind": "ours"})
-    at: list[Any] = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
-    if None not in at:
-        axes.plot(*at, **look, **style.HOLLOW, linestyle="none", zorder=2)
-        records.append({**names, "x": at[0], "y": at[1], "kind": "paper"})
-    return records
+def _marks(inputs: Inputs, config: Config, lines: dict[ShownRow, str]) -> pd.DataFrame:
+    """COLUMNS and line of our marks and the paper's, where there are such."""
+    records: list[dict[str, Any]] = []
+    for setting, (row, line) in product(inputs.settings, lines.items()):
+        if row not in inputs.rows_in(setting):
+            continue
+        names = {**row.names(setting), "line": line}
+        x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
+        if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
+            inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
+        elif x and y:
+            numbers = (*mean_and_std(x), *mean_and_std(y), y.seeds)
+            records.append(
+                {**names, "kind": "ours", **dict(zip(COLUMNS[4:], numbers, strict=True))}
+            )
+        at = [inputs.reported_point(setting, row, metric) for metric in (config.x, config.y)]
+        if None not in at:
+            records.append({**names, "kind": "paper", "x": at[0], "y": at[1]})
+    return pd.DataFrame(records, columns=[*COLUMNS, "line"])

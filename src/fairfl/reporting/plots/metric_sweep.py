@@ -8,28 +8,25 @@ the seeds differs from its setting and they are at hand.
 """
 
 import math
-from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 from pydantic import Field, model_validator
 
 from fairfl.experiments.base import Labelled
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.frames import metric_grid
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
+from fairfl.reporting.panels import metric_panels
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
 COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds"]
-
-_PAPER: style.Look = {**style.HOLLOW, "linewidth": 0.5}
 
 
 class Config(Labelled):
@@ -61,67 +58,48 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    own = style.looks(inputs)
-    first = {row.algorithm: own[row] for row in reversed(inputs.rows)}
-    looks = {row.algorithm: first[row.algorithm] | {"markersize": 4.5} for row in inputs.measured()}
-    at = _places(inputs, config)
-    frame = _numbers(inputs, at, list(looks))
-    swept, titles = bool(config.places), inputs.spec.algorithms
+    ran, known = {row.algorithm for row in inputs.measured()}, style.looks(inputs)
+    looks: dict[str, style.Look] = {}
+    for row in inputs.rows:
+        if row.algorithm in ran:
+            title = inputs.spec.algorithms[row.algorithm]
+            looks.setdefault(title, known[row] | {"markersize": 4.5})
+    places = _places(inputs, config)
+    frame = _numbers(inputs, places, ran)
 
-    def draw_one(axes: Axes, settings: tuple[str, ...], metric: str) -> pd.DataFrame:
-        shown = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)].sort_values(
-            "x"
-        )
-        if shown.empty:
-            return shown
-        for (algorithm, kind), line in shown.groupby(["algorithm", "kind"], sort=True):
-            _line(axes, line, looks[algorithm], kind)
-        _ticks(axes, {x for (setting, _), x in at.items() if setting in settings}, config)
-        style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
-        return shown
+    def draw_line(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
+        axes.errorbar("x", "mean", "std", data=points.sort_values("x"), elinewidth=0.7, **look)
 
-    columns: dict[tuple[str, ...], str]
-    columns = (
-        {tuple(inputs.titles): ""} if swept else {(s,): title for s, title in inputs.titles.items()}
-    )
+    swept: style.Look = {"row": "metric", "col": "setting"} if config.key else {"col": "metric"}
     x_label = config.x_label or symbol(config.key or "")
-    figure, _ = metric_grid(
-        inputs, columns, draw_one, (0.8, 1.6), x_label, turned=swept, sharex=not swept
-    )
-    handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
-    if "paper" in set(frame["kind"]):
-        handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
-    style.legend_above(figure, handles)
+    grid = metric_panels(inputs, frame, looks, draw_line, x_label, sharey=False, **swept)
+    # All places of the sweep, so that one of five that were run does not look like all there is.
+    ticks = sorted(set(places.values()))
+    grid.set(xscale="log" if config.log else "linear")
+    grid.set(xticks=ticks, xticklabels=[f"{x:g}" for x in ticks])
+    for axes in grid.axes.flat:
+        axes.minorticks_off()
     if frame["seeds"].max() > 1:
         inputs.say_bars(frame["seeds"])
     else:
         inputs.say("One seed: another one may move a mark by more than its neighbours are apart.")
-    return figure, frame
+    return grid.figure, frame[COLUMNS]
 
 
-# -- numbers ----------------------------------------------------------------------------------
 def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]:
     """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
-    if unplaced := config.places.keys() ^ set(inputs.settings if config.places else ()):
-        name = min(unplaced)
-        known = config.places if name in inputs.settings else inputs.settings
-        raise FairflError(
-            f"{inputs.where}.options.places: no place or setting {name!r}{nearest(name, known)}"
-        )
     at: dict[tuple[str, ShownRow], float] = {}
+    taken = set()
     for setting in inputs.settings:
         for row in inputs.rows_in(setting):
             x = config.places[setting] if config.places else _value(inputs, config, row)
-            if x in [
-                at.get((setting, other))
-                for other in inputs.rows
-                if other.algorithm == row.algorithm
-            ]:
+            if (setting, row.algorithm, x) in taken:
                 raise FairflError(
                     f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}"
                 )
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
+            taken.add((setting, row.algorithm, x))
             at[setting, row] = x
     return at
 
@@ -140,46 +118,19 @@ def _value(inputs: Inputs, config: Config, row: ShownRow) -> float:
 
 
 def _numbers(
-    inputs: Inputs, at: dict[tuple[str, ShownRow], float], algorithms: list[str]
+    inputs: Inputs, places: dict[tuple[str, ShownRow], float], algorithms: set[str]
 ) -> pd.DataFrame:
-    """COLUMNS of all marks, ours and the paper's, of the algorithms that were run; NaN where a run diverged."""
+    """COLUMNS and line of all marks of the algorithms that were run; NaN where a run diverged."""
     records: list[dict[str, Any]] = []
-    for metric in inputs.spec.artifact.columns:
-        for (setting, row), x in at.items():
-            names = {**row.names(setting), "metric": metric, "x": x}
-            if cell := inputs.cell(setting, row, metric):
-                mean, std = mean_and_std(cell)
-                records.append(
-                    {**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds}
-                )
-                inputs.remark(
-                    "Diverged, not drawn", [f"{row.label} ({setting})"] if math.isnan(mean) else []
-                )
-            paper = inputs.reported_point(setting, row, metric)
-            if row.algorithm in algorithms and paper is not None:
-                records.append({**names, "kind": "paper", "mean": paper})
-    return pd.DataFrame(records, columns=COLUMNS)
-
-
-# -- drawing ----------------------------------------------------------------------------------
-def _line(axes: Axes, line: pd.DataFrame, look: style.Look, kind: str) -> None:
-    if kind == "paper":
-        axes.plot(line["x"], line["mean"], **look, **_PAPER)
-    else:
-        bars = (
-            {"yerr": line["std"], "elinewidth": 0.7, "capsize": 1.5}
-            if line["seeds"].max() > 1
-            else {}
-        )
-        axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3, clip_on=False)
-
-
-def _ticks(axes: Axes, places: Iterable[float], config: Config) -> None:
-    """All places of the sweep, so that one of five that were run does not look like all there is."""
-    if config.log:
-        axes.set_xscale("log")
-    ticks = sorted(places)
-    axes.dataLim.update_from_data_x(ticks, ignore=False)
-    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.margins(x=0.06, y=0.12)
+    for metric, ((setting, row), x) in product(inputs.spec.artifact.columns, places.items()):
+        line = inputs.spec.algorithms[row.algorithm]
+        names = {**row.names(setting), "metric": metric, "x": x, "line": line}
+        if cell := inputs.cell(setting, row, metric):
+            mean, std = mean_and_std(cell)
+            records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds})
+            if math.isnan(mean):
+                inputs.remark("Diverged, not drawn", [f"{row.label} ({setting})"])
+        paper = inputs.reported_point(setting, row, metric)
+        if row.algorithm in algorithms and paper is not None:
+            records.append({**names, "kind": "paper", "mean": paper})
+    return pd.DataFrame(records, columns=[*COLUMNS, "line"])

@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
 from pydantic import Field
 from scipy.optimize import minimize_scalar
 
@@ -30,8 +29,6 @@ from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")
 COLUMNS = ["kind", "setting", "algorithm", "hyperparameters", "client", "tau", "x", "loss", "gap"]
-
-_DARK = "#222222"
 
 
 class Config(Strict):
@@ -89,29 +86,38 @@ class Toy:
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    setting = inputs.settings[0]
-    rows = inputs.measured()
+    setting, rows = inputs.settings[0], inputs.measured()
     toy = _toy(inputs, config, setting)
-    runs = {row: model for row in rows if (model := _next(inputs, toy, setting, row)) is not None}
-    paper = {
-        row: at
-        for row in rows
-        if (at := inputs.reported_point(setting, row, "parameter_0")) is not None
-    }
-    models = [toy.start, *toy.local, *runs.values(), *paper.values()]
-    room = 0.12 * (max(models) - min(models))
-    x = np.linspace(min(models) - room, max(models) + room, 201)
+    ours = {row: _next_model(inputs, toy, setting, row) for row in rows}
+    theirs = {row: inputs.reported_point(setting, row, "parameter_0") for row in rows}
+    models = [
+        (kind, row, row.algorithm, row.hyperparameters, _tau(row), x)
+        for kind, points in (("ours", ours), ("paper", theirs))
+        for row, x in points.items()
+        if x is not None
+    ]
+    columns = ["kind", "row", "algorithm", "hyperparameters", "tau", "x"]
+    marks = pd.DataFrame([("start", None, None, None, None, toy.start), *models], columns=columns)
+    marks["gap"] = toy.gap(marks["x"].to_numpy())
+    ends = [*marks["x"], *toy.local]
+    room = 0.12 * (max(ends) - min(ends))
+    x = np.linspace(min(ends) - room, max(ends) + room, 201)
+    curves = [
+        pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": loss})
+        for k, loss in enumerate(toy.losses(x))
+    ]
+    local = {"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses}
     sweep = _sweep(inputs, toy)
+    figure = style.canvas(style.PAGE, 3.1)
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     looks = {
         row: look | {"linestyle": "-", "markersize": 4.5}
         for row, look in style.looks(inputs).items()
     }
-    figure = style.canvas(style.PAGE, 3.1)
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    _losses_panel(left, toy, x, runs, paper, looks)
-    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks)
-    style.legend_above(figure, columns=4)
-    frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
+    _draw_losses(left, toy, curves, marks, looks)
+    _draw_gaps(right, sweep, marks[marks["kind"] == "ours"], looks)
+    figure.legend(loc="outside upper center", ncols=4)
+    frame = pd.concat([*curves, pd.DataFrame(local), marks, sweep], ignore_index=True)
     return figure, frame.assign(setting=setting).reindex(columns=COLUMNS)
 
 
@@ -127,7 +133,7 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     return Toy(pairs, config.start, config.step)
 
 
-def _next(inputs: Inputs, toy: Toy, setting: str, row: ShownRow) -> float | None:
+def _next_model(inputs: Inputs, toy: Toy, setting: str, row: ShownRow) -> float | None:
     """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
     x, _ = mean_and_std(inputs.cell(setting, row, "parameter_0"))
     if not np.isfinite(x):
@@ -146,20 +152,20 @@ def _tau(row: ShownRow) -> float | None:
 
 
 def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
-    """The gap over tau: from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
+    """The gap over tau, from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
     difference = abs(float(np.diff(toy.local_losses)[0]))
     if difference == 0:
         raise FairflError(
             f"{inputs.where}.options: no tau tells the clients apart, their local losses are equal"
         )
 
-    def left(power: float) -> float:
+    def gap(power: float) -> float:
         return float(toy.gap(toy.entropy(float(np.exp(power)))))
 
     at = np.linspace(np.log(0.05 * difference), np.log(50 * difference), 241)
-    lowest = int(np.argmin([left(power) for power in at]))
+    lowest = int(np.argmin([gap(power) for power in at]))
     near = (at[max(lowest - 1, 0)], at[min(lowest + 1, len(at) - 1)])
-    best = minimize_scalar(left, bounds=near, method="bounded", options={"xatol": 1e-9}).x
+    best = minimize_scalar(gap, bounds=near, method="bounded", options={"xatol": 1e-9}).x
     tau = np.exp([*at, best])
     x = np.array([toy.entropy(float(value)) for value in tau])
     kind = ["tau"] * len(at) + ["minimum"]
@@ -168,95 +174,45 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     )
 
 
-def _drawn(
-    toy: Toy, x: np.ndarray, runs: dict[ShownRow, float], paper: dict[ShownRow, float]
-) -> pd.DataFrame:
-    """What the left panel shows: curves, the start, local models and next models."""
-    curves = [
-        pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F})
-        for k, F in enumerate(toy.losses(x))
-    ]
-    local = pd.DataFrame(
-        {"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses}
-    )
-    marks: list[tuple[Any, ...]] = [("start", None, None, None, toy.start)]
-    for kind, points in (("ours", runs), ("paper", paper)):
-        marks += [
-            (kind, row.algorithm, row.hyperparameters, _tau(row), at) for row, at in points.items()
-        ]
-    shown = pd.DataFrame(marks, columns=["kind", "algorithm", "hyperparameters", "tau", "x"])
-    return pd.concat([*curves, local, shown.assign(gap=toy.gap(shown["x"].to_numpy()))])
-
-
 # -- drawing ----------------------------------------------------------------------------------
-def _losses_panel(
-    axes: Axes,
-    toy: Toy,
-    x: np.ndarray,
-    runs: dict[ShownRow, float],
-    paper: dict[ShownRow, float],
-    looks: dict[ShownRow, style.Look],
-) -> None:
-    for k, curve in enumerate(toy.losses(x)):
+def _draw_losses(
+    axes: Axes, toy: Toy, curves: list[pd.DataFrame], marks: pd.DataFrame, looks: dict[ShownRow, style.Look]
+) -> None:  # fmt: skip
+    for k, (curve, color) in enumerate(zip(curves, style.client_colors(2), strict=True)):
         axes.plot(
-            x, curve, color=style.client_color(k, 2), label=f"$F_{k + 1}$, loss of client {k + 1}"
+            curve["x"], curve["loss"], color=color, label=f"$F_{k + 1}$, loss of client {k + 1}"
         )
     start = f"start, gap {toy.gap(toy.start):.2f}"
-    axes.axvline(
-        toy.start, color=style.GREY, linestyle=style.dash(2), linewidth=0.9, zorder=1, label=start
-    )
-    cross: style.Look = {
-        "color": _DARK,
-        "markersize": 5,
-        "markeredgewidth": 1.5,
-        "label": "after each client's step",
-    }
-    axes.plot(toy.local, toy.local_losses, "x", zorder=4, **cross)
-    for row, at in runs.items():
-        label = f"{row.label}: gap {toy.gap(at):.2f}"
-        axes.plot([at, at], toy.losses(at), zorder=3, label=label, linewidth=1.6, **looks[row])
-    for number, (row, at) in enumerate(paper.items()):
-        look = (
-            looks[row] | style.HOLLOW | {"linewidth": 0.6, "label": "" if number else "the paper's"}
-        )
-        axes.plot([at, at], toy.losses(at), zorder=3, **look)
-    shown = [toy.start, *runs.values(), *paper.values()]
-    top = max(toy.local_losses.max(), toy.losses(np.array(shown)).max())
-    axes.set(
-        xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top)
-    )
+    axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), zorder=1, label=start)
+    cross: style.Look = {"color": style.DARK, "markersize": 5, "markeredgewidth": 1.5, "zorder": 4}
+    axes.plot(toy.local, toy.local_losses, "x", **cross, label="after each client's step")
+    has_paper = False
+    for mark in marks[1:].itertuples():
+        label, look = f"{mark.row.label}: gap {mark.gap:.2f}", looks[mark.row] | {"linewidth": 1.6}
+        if mark.kind == "paper":
+            label, look = "" if has_paper else "the paper's", look | style.HOLLOW
+            has_paper = True
+        axes.plot([mark.x, mark.x], toy.losses(mark.x), zorder=3, label=label, **look)
+    top = max(toy.local_losses.max(), toy.losses(marks["x"].to_numpy()).max())
+    ends = curves[0]["x"].min(), curves[0]["x"].max()
+    axes.set(xlabel="model x", ylabel="client loss", xlim=ends, ylim=(-0.04 * top, 1.15 * top))
 
 
-def _tau_panel(
-    axes: Axes, sweep: pd.DataFrame, gaps: dict[ShownRow, float], looks: dict[ShownRow, style.Look]
+def _draw_gaps(
+    axes: Axes, sweep: pd.DataFrame, marks: pd.DataFrame, looks: dict[ShownRow, style.Look]
 ) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
     axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])
+    star: style.Look = {"color": style.DARK, "markersize": 7, "zorder": 4, "clip_on": False}
     label = f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}"
-    axes.plot(
-        best["tau"],
-        best["gap"],
-        "*",
-        color=_DARK,
-        markersize=7,
-        label=label,
-        zorder=4,
-        clip_on=False,
-    )
-    for number, (row, gap) in enumerate(gaps.items()):
-        if tau := _tau(row):
-            axes.plot(tau, gap, zorder=3, **looks[row])
+    axes.plot(best["tau"], best["gap"], "*", **star, label=label)
+    for number, mark in enumerate(marks.itertuples()):
+        color = looks[mark.row]["color"]
+        if mark.tau == mark.tau:
+            axes.plot(mark.tau, mark.gap, zorder=3, **looks[mark.row])
         else:
-            color = looks[row]["color"]
-            axes.axhline(gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
-            axes.text(
-                1,
-                gap,
-                row.title,
-                color=color,
-                ha="right",
-                va="bottom",
-                transform=axes.get_yaxis_transform(),
-            )
+            axes.axhline(mark.gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
+            right: style.Look = {"transform": axes.get_yaxis_transform(), "ha": "right"}
+            axes.text(1, mark.gap, mark.row.title, color=color, va="bottom", **right)
     axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$", ylim=(0, None))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")

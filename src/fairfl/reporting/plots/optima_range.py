@@ -3,6 +3,7 @@
 Points are seeds, the bar between the two marks the range of the means. Losses in nats.
 """
 
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -26,38 +27,37 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    rows = inputs.measured()
-    figure = style.canvas(style.COLUMN, 2.5)
-    axes = figure.add_subplot()
-    series = {
-        config.low: (style.RED, "v", "min over clients"),
-        config.high: (style.BLUE, "^", "max over clients"),
-    }
+    rows, names = inputs.measured(), inputs.names
     records: list[tuple[Any, ...]] = []
-    for at, (setting, name) in enumerate(inputs.names.items()):
-        means = []
-        for metric, (color, shape, _) in series.items():
-            cell = next(filter(None, (inputs.cell(setting, row, metric) for row in rows)), None)
-            if cell is None:
-                inputs.remark("No value", [f"{metric} in {name}"])
-                continue
-            means.append(mean_and_std(cell)[0])
-            values = [*cell.by_seed.values()]
-            axes.plot([at + 0.09] * cell.seeds, values, "o", color=color, alpha=0.55, markersize=3)
-            axes.plot(at, means[-1], shape, color=color, markersize=6.5, zorder=4)
-            names = setting, name, metric
-            records += [(*names, "seed", seed, value) for seed, value in cell.by_seed.items()]
-            records.append((*names, "mean", None, means[-1]))
-        bar: style.Look = {"color": "#bbbbbb", "linewidth": 3, "solid_capstyle": "round"}
-        axes.plot([at] * len(means), means, zorder=1, **bar)
-    axes.set_xticks(range(len(inputs.names)), list(inputs.names.values()))
-    axes.set(xlim=(-0.5, len(inputs.names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
+    for setting, metric in product(names, (config.low, config.high)):
+        cells = (inputs.cell(setting, row, metric) for row in rows)
+        if cell := next(filter(None, cells), None):
+            label = setting, names[setting], metric
+            records += [(*label, "seed", seed, value) for seed, value in cell.by_seed.items()]
+            records.append((*label, "mean", None, mean_and_std(cell)[0]))
+        else:
+            inputs.remark("No value", [f"{metric} in {names[setting]}"])
+    frame = pd.DataFrame(records, columns=COLUMNS).astype({"seed": "Int64"})
+    figure = style.canvas(style.COLUMN, 2.5)
+    axes = figure.subplots()
+    looks: dict[str, style.Look] = {
+        config.low: {"color": style.RED, "marker": "v", "linestyle": "none"},
+        config.high: {"color": style.BLUE, "marker": "^", "linestyle": "none"},
+    }
+    seed: style.Look = {"marker": "o", "markersize": 3, "alpha": 0.6}
+    at, means = frame["setting"].map(list(names).index), frame["kind"] == "mean"
+    for metric, look in looks.items():
+        is_shown = frame["metric"] == metric
+        axes.plot(at[is_shown & means], frame["value"][is_shown & means], **look, markersize=6.5)
+        axes.plot(at[is_shown & ~means] + 0.09, frame["value"][is_shown & ~means], **look | seed)
+    ends = frame[means].groupby(at)["value"].agg(["min", "max"])
+    axes.vlines(ends.index, ends["min"], ends["max"], color="#bbbbbb", linewidth=3, zorder=1)
+    axes.set_xticks(range(len(names)), list(names.values()))
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylabel="local optimal loss $L^*_k$ (nats)")
     axes.grid(axis="x", visible=False)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    look: style.Look = {"linestyle": "none", "markersize": 5.5}
-    handles = [
-        style.key(color, name, marker=shape, **look) for color, shape, name in series.values()
-    ]
-    seed = look | {"marker": "o", "markersize": 3, "alpha": 0.7}
-    style.legend_above(figure, [*handles, style.key(style.GREY, "single seed", **seed)])
-    return figure, pd.DataFrame(records, columns=COLUMNS).astype({"seed": "Int64"})
+    low, high = looks.values()
+    single = low | seed | {"color": style.GREY}
+    entries = {"min over clients": low, "max over clients": high, "single seed": single}
+    style.legend_above(figure, entries)
+    return figure, frame

@@ -6,7 +6,7 @@ grid are the artifact's metrics, lines its settings; an arrow says which way is 
 diverged is not drawn. With Holm's correction, marks are filled whose p over all differences of the panel is below 0.05.
 """
 
-import math
+from itertools import product
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled, Names
-from fairfl.judgement.paired import LEVEL, Paired, paired
+from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
 from fairfl.reporting import style
-from fairfl.reporting.frames import named_lines
 from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.panels import panels
 from fairfl.reporting.ranked import split
 
 NEEDS = ("tidy",)
@@ -46,24 +46,39 @@ class Config(Labelled):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     others, own = split(inputs, config.of)
-    metrics, names = inputs.spec.artifact.columns, inputs.titles
-    height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
-    figure = style.canvas(style.PAGE, 0.8 + len(names) * height)
-    grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
-    looks = style.looks(inputs)
-    mine = [(row, looks[row]) for row in own]
-    frames = [
-        _panel(axes, inputs, setting, metric, mine, others, config.holm)
-        for along, setting in zip(grid, names, strict=True)
-        for axes, metric in zip(along, metrics, strict=True)
-    ]
-    for along, title in zip(grid, names.values(), strict=True):
-        named_lines(along[0], [f"– {row.label}" for row in others])
-        if len(names) > 1:
-            along[0].set_title(title)
+    looks, metrics = style.looks(inputs), inputs.spec.artifact.columns
+    cells = product(inputs.settings, metrics)
+    frames = [_differences(inputs, *cell, own, others, config.holm) for cell in cells]
     drawn = pd.concat(frames, ignore_index=True)
+
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
+        for number, row in enumerate(own):
+            shown = numbers[numbers["row"] == number]
+            height = shown["other"] + (number - (len(own) - 1) / 2) * 0.7 / len(own)
+            ends = [shown["difference"] - shown["low"], shown["high"] - shown["difference"]]
+            look = looks[row] | {"linestyle": "none", "markersize": 3.2}
+            axes.errorbar(shown["difference"], height, xerr=ends, **look)
+            if config.holm:
+                open_ones = ~(shown["p_holm"] < 0.05)
+                white = {"markerfacecolor": "white", "zorder": 3}
+                axes.plot(shown["difference"][open_ones], height[open_ones], **look | white)
+        axes.axvline(0, **style.ZERO)
+
+    titles = {
+        (s, metrics[0]): title for s, title in inputs.titles.items() if len(inputs.titles) > 1
+    }
+    height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
+    facets: style.Look = {"row": "setting", "row_order": inputs.settings, "sharex": "col"}
+    facets |= {"col": "metric", "col_order": metrics}
+    grid = panels(drawn, draw_panel, titles, height, True, **facets)
+    grid.set(yticks=range(len(others)), ylim=(len(others) - 0.4, -0.6))
+    for axes in grid.axes.flat:
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+    for axes in grid.axes[:, 0]:
+        axes.set_yticklabels([f"– {row.label}" for row in others])
     better = own[0].label if len(own) == 1 else "the first"
-    for axes, metric in zip(grid[-1], metrics, strict=True):
+    for axes, metric in zip(grid.axes[-1], metrics, strict=True):
         if _cut(axes, drawn["difference"][drawn["metric"] == metric]):
             inputs.say("Intervals that leave a panel are cut.")
         described = inputs.spec.metrics[metric]
@@ -71,8 +86,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         side = {"up": "right", "down": "left", None: ""}[described.direction]
         better_side = f"\n{side}: {better} better" if side else ""
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + better_side)
-    keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
-    style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
+    style.legend_above(grid.figure, {row.label: looks[row] | {"linestyle": "none"} for row in own})
     if drawn["low"].notna().any():
         inputs.say(
             f"Mark: mean difference over {seeds_text(drawn['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."
@@ -81,7 +95,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         inputs.say("Mark: the difference with one seed, which has no interval.")
     if config.holm:
         inputs.say("Filled: p below 0.05 by Holm's correction over all differences of a panel.")
-    return figure, drawn
+    return grid.figure, drawn.drop(columns=["row", "other"])
 
 
 def _cut(axes: Axes, differences: pd.Series) -> bool:
@@ -100,54 +114,24 @@ def _unit(unit: str) -> str:
 
 def _has(inputs: Inputs, setting: str, row: ShownRow, metric: str) -> bool:
     """True if the artifact has the metric of a row in a setting."""
-    return row.setting in (None, setting) and metric in inputs.spec.artifact.columns_for(
-        row.algorithm, setting
-    )
+    columns = inputs.spec.artifact.columns_for(row.algorithm, setting)
+    return row in inputs.rows_in(setting) and metric in columns
 
 
-def _panel(
-    axes: Axes, inputs: Inputs, setting: str, metric: str,
-    own: list[tuple[ShownRow, style.Look]], others: list[ShownRow], corrected: bool,
+def _differences(
+    inputs: Inputs, setting: str, metric: str, own: list[ShownRow], others: list[ShownRow], has_holm: bool
 ) -> pd.DataFrame:  # fmt: skip
-    records, marks = [], []
+    """COLUMNS of a panel, and the places row and other in `own` and `others`."""
+    records = []
     unit = _unit(inputs.spec.metrics[metric].unit)
-    for number, (row, look) in enumerate(own):
-        for at, other in enumerate(others):
-            if not all(_has(inputs, setting, each, metric) for each in (row, other)):
-                continue
-            mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, other, metric)
-            if mine is None or theirs is None:
-                continue
+    for (number, row), (at, other) in product(enumerate(own), enumerate(others)):
+        mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, other, metric)
+        both = all(_has(inputs, setting, each, metric) for each in (row, other))
+        if both and mine and theirs:
             one = paired(mine.by_seed, theirs.by_seed)
             names = setting, row.algorithm, row.hyperparameters
-            others_names = other.algorithm, other.hyperparameters, metric, unit
+            other_names = other.algorithm, other.hyperparameters, metric, unit
             numbers = one.difference, one.low, one.high, one.p, one.seeds
-            records.append((*names, *others_names, *numbers))
-            marks.append((one, at + (number - (len(own) - 1) / 2) * 0.7 / len(own), look))
-    frame = pd.DataFrame(records, columns=COLUMNS)
-    if corrected:
-        frame["p_holm"] = holm(frame["p"].to_numpy(float))
-    for number, (one, height, look) in enumerate(marks):
-        hollow = corrected and not frame["p_holm"][number] < 0.05
-        _mark(axes, one, height, look | ({"markerfacecolor": "white"} if hollow else {}))
-    if not records:
-        style.not_run(axes)
-    style.zero_line(axes, vertical=True)
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-    return frame
-
-
-def _mark(axes: Axes, one: Paired, height: float, look: style.Look) -> None:
-    """A finite difference, and its interval if it has one."""
-    if math.isfinite(one.difference):
-        ends = [[one.difference - one.low], [one.high - one.difference]]
-        bar = ends if math.isfinite(one.low) else None
-        look = {key: value for key, value in look.items() if key != "linestyle"}
-        mark: style.Look = {
-            "linestyle": "none",
-            "markersize": 3.2,
-            "elinewidth": 1.0,
-            "capsize": 1.5,
-        }
-        axes.errorbar(one.difference, height, xerr=bar, **look | mark)
+            records.append((*names, *other_names, *numbers, number, at))
+    frame = pd.DataFrame(records, columns=[*COLUMNS, "row", "other"])
+    return frame.assign(p_holm=holm(frame["p"].to_numpy(float))) if has_holm else frame

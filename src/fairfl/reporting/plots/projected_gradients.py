@@ -9,12 +9,11 @@ The CSV holds the cosine of each average (algorithm plain, projected, equal_say)
 cosine_<client>: below 0 the step takes that client uphill.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
@@ -27,7 +26,6 @@ from fairfl.reporting.inputs import Inputs
 
 NEEDS = ()
 COLUMNS = ["algorithm", "metric", "value", "vector", "x", "y"]
-_AVERAGE = "#222222"
 
 
 class Config(Strict):
@@ -48,36 +46,34 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     g = np.array(list(config.vectors.values()))
     h, G = projected(g, config.losses)
     averages = {"plain": g.mean(0), "projected": G, "equal_say": unit(g).mean(0)}
+    optimum = unit(averages["equal_say"]) * np.linalg.norm(g, axis=1).min() * 1.6
+    colors, sums = style.client_colors(len(g)), {way: len(g) * at for way, at in averages.items()}
+    dashes: style.Look = {"color": style.GREY, "linestyle": style.dash(1), "linewidth": 0.9}
     figure = style.canvas(style.COLUMN, 1.75)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    ends = unit(averages["equal_say"]) * np.linalg.norm(g, axis=1).min() * 1.6
     drawn = {"plain": ("as they are", g), "projected": ("after projection", h)}
     for axes, (way, (title, vectors)) in zip(panels, drawn.items(), strict=True):
         axes.set_title(title)
-        axes.plot(
-            [0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9
-        )
-        axes.plot(*ends, marker="*", markersize=7, color=style.RED, linestyle="none")
-        style.write(
-            axes, r"$\theta^*$", ends, 9 * unit(ends), color=style.RED
-        )  # beyond the star, where no arrow ends
-        for k, vector in enumerate(vectors):
-            style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
-        style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
+        axes.plot([0, optimum[0]], [0, optimum[1]], **dashes)
+        axes.plot(*optimum, marker="*", markersize=7, color=style.RED)
+        # beyond the star, where no arrow ends
+        style.write(axes, r"$\theta^*$", optimum, 9 * unit(optimum), color=style.RED)
+        for vector, color in zip(vectors, colors, strict=True):
+            style.arrow(axes, vector, color, 0.012)
+        style.arrow(axes, sums[way], style.DARK, 0.022)
         axes.set_aspect("equal")
         axes.set_axis_off()
-    _frame(panels[0], np.concatenate([g, h, [len(g) * averages["projected"], ends]]))
-    handles = [
-        style.key(style.client_color(k, len(g)), f"client {name}") for k, name in enumerate(names)
-    ]
-    handles.append(style.key(_AVERAGE, f"{len(g)} × average", linewidth=2.2))
-    handles.append(
-        style.key(style.GREY, "equal say, to the optimum", linestyle=style.dash(1), linewidth=0.9)
-    )
-    style.legend_above(figure, handles, 3)
-    return figure, _numbers(
-        dict(zip(names, g, strict=True)), dict(zip(names, h, strict=True)), averages
-    )
+    # Arrows do not set limits.
+    points = np.concatenate([g, h, [sums["projected"], optimum, [0, 0]]])
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.08 * (high - low).max()
+    axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
+    entries: dict[str, style.Look] = {
+        f"client {name}": {"color": c} for name, c in zip(names, colors, strict=True)
+    }
+    entries |= {f"{len(g)} × average": {"color": style.DARK, "linewidth": 2.2}}
+    style.legend_above(figure, entries | {"equal say, to the optimum": dashes})
+    return figure, _numbers(names, g, h, averages)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -104,31 +100,19 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
     return h, step.weights.numpy() @ g
 
 
-def _frame(axes: Axes, points: np.ndarray) -> None:
-    """Limits around the points and the origin; arrows do not set them."""
-    low, high = np.minimum(points.min(axis=0), 0), np.maximum(points.max(axis=0), 0)
-    room = 0.08 * (high - low).max()
-    axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
-
-
 def _numbers(
-    g: dict[str, np.ndarray], h: dict[str, np.ndarray], averages: dict[str, np.ndarray]
+    names: list[str], g: np.ndarray, h: np.ndarray, averages: dict[str, np.ndarray]
 ) -> pd.DataFrame:
-    """Every vector that is drawn, and the cosine of each average with each client's update."""
-    vectors = [("", f"g_{name}", v) for name, v in g.items()] + [
-        ("", f"h_{name}", v) for name, v in h.items()
+    """COLUMNS of every vector that is drawn, and of the cosine of each average with each client's update."""
+    own = [f"{kind}_{name}" for kind in "gh" for name in names]
+    vectors = pd.DataFrame([*g, *h, *averages.values()], columns=["x", "y"])
+    vectors["vector"] = [*own, *["average"] * len(averages)]
+    vectors["algorithm"] = [*[""] * len(own), *averages]
+    cosines = [
+        (way, f"cosine_{name}", float(unit(average) @ unit(update)))
+        for way, average in averages.items()
+        for name, update in zip(names, g, strict=True)
     ]
-    vectors += [(way, "average", v) for way, v in averages.items()]
-    records: list[dict[str, Any]] = [
-        {"algorithm": way, "metric": "", "vector": name, "x": x, "y": y}
-        for way, name, (x, y) in vectors
-    ]
-    for way, average in averages.items():
-        cosines = {
-            f"cosine_{name}": float(unit(average) @ unit(update)) for name, update in g.items()
-        }
-        records += [
-            {"algorithm": way, "metric": name, "value": value, "vector": ""}
-            for name, value in cosines.items()
-        ]
-    return pd.DataFrame(records, columns=COLUMNS)
+    numbers = pd.DataFrame(cosines, columns=["algorithm", "metric", "value"])
+    frames = [vectors.assign(metric=""), numbers.assign(vector="")]
+    return pd.concat(frames, ignore_index=True)[COLUMNS]

@@ -22,14 +22,8 @@ from fairfl.runtime.errors import FairflError
 NEEDS = ()
 COLUMNS = ["number", "indent", "text", "comment"]
 
-_DARK = "#222222"
-_MARGIN, _NUMBERS, _INDENT, _LEADING, _FOOTER = (
-    4.0,
-    20.0,
-    12.0,
-    2.2,
-    13.0,
-)  # points; the footer has one line
+# In points.
+_MARGIN, _NUMBERS, _INDENT, _LEADING = 4.0, 20.0, 12.0, 2.2
 
 
 class Config(Strict):
@@ -59,26 +53,20 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = listing(config)
     figure = style.canvas(style.PAGE, 1)
+    right = 72 * style.PAGE - _MARGIN
     lines = [[_write(inputs, figure, _MARGIN, f"**{inputs.spec.artifact.title}** {config.title}")]]
     for number, indent, text, comment in frame.itertuples(index=False):
         left = _MARGIN + indent * _INDENT + (0 if pd.isna(number) else _NUMBERS)
-        lines.append([_write(inputs, figure, left, text)])
+        line = [_write(inputs, figure, left, text)]
+        lines.append(line)
         if not pd.isna(number):
-            lines[-1].append(
-                _write(inputs, figure, _NUMBERS - 4, f"{number}:", style.GREY, "right")
-            )
+            line.append(_write(inputs, figure, _NUMBERS - 4, f"{number}:", style.GREY, "right"))
         if comment:
-            note = _write(
-                inputs,
-                figure,
-                72 * figure.get_figwidth() - _MARGIN,
-                f"▷ {comment}",
-                style.GREY,
-                "right",
-            )
-            beside = note.get_window_extent().x0 > lines[-1][0].get_window_extent().x1
-            lines += [] if beside else [[]]
-            lines[-1].append(note)
+            note = _write(inputs, figure, right, f"▷ {comment}", style.GREY, "right")
+            if note.get_window_extent().x0 > line[0].get_window_extent().x1:
+                line.append(note)
+            else:
+                lines.append([note])
     _stack(figure, lines)
     return figure, frame
 
@@ -95,30 +83,26 @@ def listing(config: Config) -> pd.DataFrame:
 
 
 def _write(
-    inputs: Inputs, figure: Figure, x: float, text: str, color: str = _DARK, side: str = "left"
+    inputs: Inputs, figure: Figure, x: float, text: str, color: str = style.DARK, side: str = "left"
 ) -> Text:
     """A text at the figure's lower edge, x in points, wrapped at its right edge.
 
     Raises FairflError if matplotlib cannot read a formula, or if something that is never broken is too wide.
     """
     bold = re.sub(
-        r"\*\*(.+?)\*\*", lambda found: f"$\\mathbf{{{found[1].replace(' ', '~')}}}$", text
+        r"\*\*(.+?)\*\*", lambda match: f"$\\mathbf{{{match[1].replace(' ', '~')}}}$", text
     )
-    whole = re.sub(
-        r"\$(?:\\.|[^$\\])*\$", lambda found: found[0].replace(" ", "{}"), bold
-    )  # not broken
-    width = 72 * figure.get_figwidth()
-    written = figure.text(x / width, 0, whole, color=color, ha=side, va="baseline")
+    # Formulas are not broken.
+    whole = re.sub(r"\$(?:\\.|[^$\\])*\$", lambda match: match[0].replace(" ", "{}"), bold)
+    written = figure.text(x / (72 * style.PAGE), 0, whole, color=color, ha=side, va="baseline")
     try:
-        over = _over(figure, written)
-        if over > 0:
+        if _over(figure, written) > 0:
             # Only then, as each beginning of the text is measured, formulas and all.
             written.set_wrap(True)
-            over = _over(figure, written)
+        over = _over(figure, written)
     except ValueError as error:
-        raise FairflError(
-            f"{inputs.where}.options: {text!r}: {str(error).splitlines()[-1]}"
-        ) from None
+        reason = str(error).splitlines()[-1]
+        raise FairflError(f"{inputs.where}.options: {text!r}: {reason}") from None
     if over > 0:
         raise FairflError(
             f"{inputs.where}.options: {text!r}: a part of it is {over:.0f} points too wide; divide it"
@@ -127,7 +111,7 @@ def _write(
 
 
 def _over(figure: Figure, text: Text) -> float:
-    """How far a text stands out of its figure, in points; negative if it does not."""
+    """Points by which a text stands out of its figure; negative if it does not."""
     box = text.get_window_extent()
     return max(-box.x0, box.x1 - figure.bbox.x1) * 72 / figure.dpi
 
@@ -140,12 +124,11 @@ def _stack(figure: Figure, lines: list[list[Text]]) -> None:
         bases.append(depth + _LEADING + max(box.y1 for box in boxes) * 72 / figure.dpi)
         depth = bases[-1] - min(box.y0 for box in boxes) * 72 / figure.dpi + _LEADING
         rules += [depth] if len(bases) in (1, len(lines)) else []
-    height = rules[-1] + _MARGIN + _FOOTER
+    height = rules[-1] + _MARGIN
     figure.set_figheight(height / 72)
     for line, base in zip(lines, bases, strict=True):
         for text in line:
             text.set_y(1 - base / height)
     for y, thickness in zip(rules, (1.0, 0.6, 1.0), strict=True):
-        figure.add_artist(
-            Line2D((0.01, 0.99), (1 - y / height,) * 2, color=_DARK, linewidth=thickness)
-        )
+        at = 1 - y / height
+        figure.add_artist(Line2D((0.01, 0.99), (at, at), color=style.DARK, linewidth=thickness))

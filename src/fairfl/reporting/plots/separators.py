@@ -15,23 +15,13 @@ from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.reporting.notes import seeds_text
-from fairfl.reporting.plots.client_scatter import class_keys, scatter
+from fairfl.reporting.plots.client_scatter import class_keys, class_markers, draw_samples
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
 COLUMNS = [
-    "panel",
-    "setting",
-    "algorithm",
-    "hyperparameters",
-    "client",
-    "class",
-    "x",
-    "y",
-    "value",
-    "std",
-    "seeds",
-]
+    "panel", "setting", "algorithm", "hyperparameters", "client", "class", "x", "y", "value", "std", "seeds",
+]  # fmt: skip
 
 
 class Config(Strict):
@@ -39,52 +29,39 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    setting = inputs.settings[0]
-    samples = inputs.samples(setting)
-    rows = inputs.measured()
-    clients = int(samples["client"].max()) + 1
-    looks = style.looks(inputs)
-
+    setting, rows = inputs.settings[0], inputs.measured()
+    samples = inputs.samples(setting).sort_values(["client", "class"], kind="stable")
+    clients, looks = inputs.clients(setting), style.looks(inputs)
+    shapes = class_markers(samples)
     figure = style.canvas(style.PAGE, 2.9)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
-    plane = figure.add_subplot(grid[:, 0])
-    bars = [figure.add_subplot(grid[n, 1]) for n in range(2)]
-
-    data = scatter(plane, samples, 0.08, samples).assign(panel="data", setting=setting)
-    plane.set(xlabel="feature 1", ylabel="feature 2")
-    records, seeds = _lines(plane, inputs, setting, rows, looks)
-    for axes, family, title in zip(
-        bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True
-    ):
-        records += _bars(axes, inputs, setting, rows, looks, family, clients)
-        axes.set_ylabel(title)
-    bars[0].tick_params(labelbottom=False)
-    handles = [
-        style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows
-    ]
-    handles += [*style.client_keys(inputs.clients(setting), lines=False), *class_keys(samples)]
-    style.legend_above(
-        figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2
-    )
+    panels = figure.subplot_mosaic([["plane", "loss"], ["plane", "gap"]], width_ratios=(1.15, 1))
+    plane = panels["plane"]
+    draw_samples(plane, samples, len(clients), shapes)
+    points = samples[["x", "y"]].to_numpy()
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.08 * (high - low)
+    plane.set(xlim=(low[0] - room[0], high[0] + room[0]), xlabel="feature 1")
+    plane.set(ylim=(low[1] - room[1], high[1] + room[1]), ylabel="feature 2")
+    lines = {row.label: looks[row] | {"marker": "", "linewidth": 2} for row in rows}
+    records, seeds = _draw_lines(plane, inputs, setting, rows, lines)
+    for family, title in (("loss", "loss (nats)"), ("gap", "loss gap (nats)")):
+        records += _draw_bars(panels[family], inputs, setting, rows, family, len(clients))
+        panels[family].set_ylabel(title)
+    panels["loss"].tick_params(labelbottom=False)
+    style.legend_above(figure, lines | style.client_keys(clients) | class_keys(shapes))
+    data = samples.assign(panel="data", setting=setting).astype({"x": float, "y": float})
     drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=COLUMNS)
-    bars_are = (
-        f"mean ± standard deviation over {seeds_text(drawn['seeds'])}"
-        if drawn["seeds"].max() > 1
-        else "1 seed"
-    )
-    inputs.say(
-        f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}."
-    )
+    bars = "1 seed"
+    if drawn["seeds"].max() > 1:
+        bars = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}"
+    inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars}.")
     return figure, drawn
 
 
-def _lines(
-    axes: Axes,
-    inputs: Inputs,
-    setting: str,
-    rows: list[ShownRow],
-    looks: dict[ShownRow, style.Look],
+def _draw_lines(
+    axes: Axes, inputs: Inputs, setting: str, rows: list[ShownRow], looks: dict[str, style.Look]
 ) -> tuple[list[dict[str, Any]], set[int]]:
+    """Draw each row's line; the ends of the lines, and the seeds of their models."""
     records, seeds = [], set()
     for row in rows:
         model = inputs.model(setting, row)
@@ -96,16 +73,9 @@ def _lines(
         if ends is None:
             inputs.remark("Line outside the frame", [row.label])
             continue
-        axes.plot(
-            *ends.T,
-            color=looks[row]["color"],
-            linestyle=looks[row]["linestyle"],
-            linewidth=2,
-            zorder=4,
-        )
-        records += [
-            {**row.names(setting), "panel": "line", "x": x, "y": y} for x, y in ends.tolist()
-        ]
+        axes.plot(*ends.T, **looks[row.label], zorder=4)
+        names = {**row.names(setting), "panel": "line"}
+        records += [{**names, "x": x, "y": y} for x, y in ends.tolist()]
     return records, seeds
 
 
@@ -133,37 +103,20 @@ def line_in_frame(
     return np.array([min(inside), max(inside)]) if len(inside) >= 2 else None
 
 
-def _bars(
-    axes: Axes,
-    inputs: Inputs,
-    setting: str,
-    rows: list[ShownRow],
-    looks: dict[ShownRow, style.Look],
-    family: str,
-    clients: int,
+def _draw_bars(
+    axes: Axes, inputs: Inputs, setting: str, rows: list[ShownRow], family: str, clients: int
 ) -> list[dict[str, Any]]:
-    records = []
-    width = 0.8 / len(rows)
+    """Draw a bar for each client and row; what they show."""
+    records, width, looks = [], 0.8 / len(rows), style.looks(inputs)
     for number, row in enumerate(rows):
         for client in range(clients):
             if cell := inputs.cell(setting, row, f"{family}_client_{client}"):
                 mean, std = mean_and_std(cell)
-                at, bar = (
-                    client + (number - (len(rows) - 1) / 2) * width,
-                    std if cell.seeds > 1 else None,
-                )
-                axes.bar(
-                    at,
-                    mean,
-                    width * 0.92,
-                    yerr=bar,
-                    capsize=1.8,
-                    color=looks[row]["color"],
-                    zorder=2,
-                )
+                at = client + (number - (len(rows) - 1) / 2) * width
+                axes.bar(at, mean, width * 0.92, yerr=std, color=looks[row]["color"], zorder=2)
                 numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
                 records.append({**row.names(setting), "panel": family, **numbers})
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])
     axes.grid(axis="x", visible=False)
-    axes.axhline(0, color="#333333", linewidth=0.7)
+    axes.axhline(0, color=style.DARK, linewidth=0.7)
     return records

@@ -14,7 +14,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NoRunsError, ShownRow
-from fairfl.reporting.plots.client_curves import curves, over_seeds
+from fairfl.reporting.plots.client_curves import draw_curves, over_seeds
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds", "data", "model")
@@ -25,17 +25,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-GRID, LEVELS, MARGIN = (
-    61,
-    12,
-    0.15,
-)  # points per side of the contours' loss; contours; room as a share of the range
-
-
+# Points per side of the contours' loss; contours; room as a share of the range.
+GRID, LEVELS, MARGIN = 61, 12, 0.15
 Path = tuple[np.ndarray, np.ndarray]  # rounds [T], theta [T, 2 or 3]
-_START: style.Look = {
-    "color": "#333333", "marker": "o", "linestyle": "none", "markerfacecolor": "white", "markersize": 4,
-}  # fmt: skip
 
 
 class Config(Strict):
@@ -48,32 +40,51 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = inputs.trained(rounds)
-    samples = inputs.samples(setting)
-    clients = int(samples["client"].max()) + 1
-    across = min(2, len(rows))
-    figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * -(-len(rows) // across)))
-    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.05))[0]
-    panels = style.panels(left, len(rows), across, sharex=True, sharey=True)
-    frames = []
-    for axes, row in zip(panels.flat, rows, strict=False):
-        frame = over_seeds(row.of(rounds), row, "loss_train")
-        curves(axes, frame, clients, config.log_x)
-        axes.set_title(row.label)
-        frames.append(frame.assign(panel="loss"))
-    left.supxlabel("round", fontsize=7.5)
-    left.supylabel("training loss (nats)", fontsize=7.5)
-    left.legend(
-        handles=style.client_keys(inputs.clients(setting)), loc="outside upper center", ncols=3
+    rows, samples, clients = (
+        inputs.trained(rounds),
+        inputs.samples(setting),
+        inputs.clients(setting),
     )
-    frames += _plane(right.subplots(), inputs, setting, rows, samples)
+    across = min(2, len(rows))
+    tall = -(-len(rows) // across)
+    figure = style.canvas(style.PAGE, max(3.3, 0.8 + 1.2 * tall))
+    grid = figure.add_gridspec(tall, 2 * across)
+    frames, first = [], None
+    for number, row in enumerate(rows):
+        place = grid[number // across, number % across]
+        axes = figure.add_subplot(place, sharex=first, sharey=first)
+        first = first or axes
+        frame = over_seeds(row.of(rounds), row, "loss_train")
+        draw_curves(axes, frame, len(clients), config.log_x)
+        axes.set(title=row.label, xlabel="round", ylabel="training loss (nats)")
+        axes.label_outer()
+        frames.append(frame.assign(panel="loss"))
+    paths = _paths(inputs, setting, rows)
+    plane, looks = figure.add_subplot(grid[:, across:]), style.looks(inputs)
+    frames += _draw_plane(plane, paths, setting, samples)
+    start: style.Look = {
+        "color": style.DARK,
+        "marker": "o",
+        "linestyle": "none",
+        "markerfacecolor": "white",
+    }
+    end: style.Look = {"color": style.DARK, "marker": "*", "linestyle": "none", "markersize": 9}
+    lines: dict[str, style.Look] = {}
+    for row, (_, theta) in paths.items():
+        lines[row.label] = looks[row] | {"markevery": 0.12}
+        plane.plot(*theta[:, :2].T, **lines[row.label], zorder=3)
+        plane.plot(*theta[0, :2], **start, zorder=4)
+        color = {"color": looks[row]["color"], "markeredgecolor": "white"}
+        plane.plot(*theta[-1, :2], **end | color, zorder=5)
+    entries = {**style.client_keys(clients), **lines, "start": start, "end": end}
+    style.legend_above(figure, entries)
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def _plane(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[ShownRow], samples: pd.DataFrame
+def _draw_plane(
+    axes: Axes, paths: dict[ShownRow, Path], setting: str, samples: pd.DataFrame
 ) -> list[pd.DataFrame]:
-    paths = _paths(inputs, setting, rows)
+    """Draw the contours of the loss; the numbers of the paths and of the contours."""
     reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
     final = paths[reference][1][-1]
     bias = float(final[2]) if len(final) == 3 else 0.0
@@ -83,11 +94,8 @@ def _plane(
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
-    _draw_paths(axes, inputs, paths)
-    axes.set(
-        xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})",
-        ylabel="$w_2$",
-    )
+    held = f"(contours: mean client loss, bias {bias:.3g} of {reference.label})"
+    axes.set(xlabel=f"$w_1$   {held}", ylabel="$w_2$")
     axes.grid(visible=False)
     frames = [
         pd.DataFrame({"round": when, "w1": theta[:, 0], "w2": theta[:, 1]}).assign(
@@ -100,27 +108,11 @@ def _plane(
     return [*frames, contour.assign(setting=setting, panel="contour")]
 
 
-def _draw_paths(axes: Axes, inputs: Inputs, paths: dict[ShownRow, Path]) -> None:
-    """The paths from start to end, with a legend."""
-    looks = style.looks(inputs)
-    for number, (row, (_, theta)) in enumerate(paths.items()):
-        line = {**style.sparse(number, len(paths), looks[row]), "linewidth": 1.6, "zorder": 3}
-        axes.plot(*theta[:, :2].T, label=row.label, **line)
-        axes.plot(*theta[0, :2], zorder=4, **_START)
-        end: style.Look = {"color": looks[row]["color"], "markersize": 9}
-        axes.plot(*theta[-1, :2], "*", markeredgecolor="white", zorder=5, **end)
-    handles, _ = axes.get_legend_handles_labels()
-    handles.append(style.key(label="start", **_START))
-    handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
-    axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
-
-
 def _paths(inputs: Inputs, setting: str, rows: list[ShownRow]) -> dict[ShownRow, Path]:
     """The paths of rows up to the first step that is not finite."""
     paths: dict[ShownRow, Path] = {}
     for row in rows:
-        model = inputs.model(setting, row)
-        if model is None:
+        if (model := inputs.model(setting, row)) is None:
             inputs.remark("No path kept", [row.label])
             continue
         seed, tensors = model
@@ -129,8 +121,8 @@ def _paths(inputs: Inputs, setting: str, rows: list[ShownRow]) -> dict[ShownRow,
             raise FairflError(
                 f"{inputs.where}: {setting} has {theta.shape[1]} parameters. Expected w1, w2 and b"
             )
-        good = np.isfinite(theta).all(axis=1)
-        end = int(np.argmin([*good, False]))
+        finite = np.isfinite(theta).all(axis=1)
+        end = int(np.argmin([*finite, False]))
         if end < len(theta):
             inputs.remark("Diverged, path cut", [row.label])
         if end:

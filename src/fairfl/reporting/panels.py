@@ -1,0 +1,79 @@
+"""Grids of panels: seaborn's FacetGrid over the tidy frame of a figure's numbers."""
+
+from collections.abc import Callable, Mapping
+from itertools import cycle, product
+from typing import Any
+
+import pandas as pd
+import seaborn
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs
+
+
+def panels(
+    frame: pd.DataFrame,
+    draw_panel: Callable[[Axes, pd.DataFrame], None],
+    titles: Mapping[Any, str],
+    height: float,
+    wide: bool = False,
+    **facets: Any,
+) -> seaborn.FacetGrid:
+    """A grid whose panels `draw_panel` fills with their lines of a frame; one without lines says "not run".
+
+    `titles` by value of the column `col`, or by those of `row` and `col`; `height` of a line of panels in inches.
+    """
+    grid = seaborn.FacetGrid(frame, despine=False, **facets)
+    shape = grid.axes.flat[0].get_gridspec()
+    width = style.PAGE if wide or shape.ncols > 1 else style.COLUMN
+    grid.figure.set_size_inches(width, 0.5 + height * shape.nrows)
+    grid.figure.set_layout_engine("constrained")
+    pyplot.close(grid.figure)
+    for (key, axes), (_, numbers) in zip(grid.axes_dict.items(), grid.facet_data(), strict=True):
+        axes.set_title(titles.get(key, ""))
+        if numbers.empty:
+            style.write_not_run(axes)
+        else:
+            draw_panel(axes, numbers)
+    return grid
+
+
+def metric_panels(
+    inputs: Inputs,
+    frame: pd.DataFrame,
+    looks: Mapping[str, style.Look],
+    draw_line: Callable[[Axes, pd.DataFrame, style.Look], None],
+    x_label: str,
+    y_labels: Mapping[str, str] = {},
+    **facets: Any,
+) -> seaborn.FacetGrid:
+    """Panels of metrics and settings with a line for each of `looks`, hollow where it is the paper's, and a legend.
+
+    Columns of `frame`: setting, metric, line, which names one of `looks`, and kind, "ours" or "paper".
+    """
+    metrics, titles = inputs.spec.artifact.columns, inputs.titles
+    orders = {"metric": metrics, "setting": list(titles)}
+    for side in ("row", "col"):
+        facets[f"{side}_order"] = orders.get(facets.get(side, ""))
+    titled = [*product(metrics[:1], titles), *product(titles, metrics)] if len(titles) > 1 else []
+    titles_of = {key: next(titles[name] for name in key if name in titles) for key in titled}
+
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
+        for (line, kind), points in numbers.groupby(["line", "kind"], sort=False):
+            draw_line(axes, points, looks[line] | (style.HOLLOW if kind == "paper" else {}))
+
+    grid = panels(frame, draw_panel, titles_of, 1.8, len(looks) > 6, **facets)
+    grid.set_axis_labels(x_label, "")
+    labelled = grid.axes[:, 0] if facets.get("row") == "metric" else grid.axes.flat
+    for axes, metric in zip(labelled, cycle(metrics), strict=False):
+        axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
+    style.legend_above(grid.figure, {**looks, **paper_entry(frame)})
+    return grid
+
+
+def paper_entry(frame: pd.DataFrame) -> dict[str, style.Look]:
+    """The legend's entry of the paper's numbers; {} if a frame has none."""
+    look: style.Look = {"color": style.GREY, "marker": "o"} | style.HOLLOW
+    return {"the paper's": look} if "paper" in set(frame["kind"]) else {}
