@@ -5,7 +5,6 @@ at once. CPU seconds are user + system of everything that ran for the job: clien
 Prints one JSON object.
 """
 
-import contextlib
 import json
 import os
 import statistics
@@ -29,8 +28,8 @@ SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
 COMMAND = [sys.executable, client.__file__]
 
 
-def prepared(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Make data and partition; the training command without --out, and what the server of its rule imports."""
+def prepared(folder: Path) -> tuple[list[str], list[str]]:
+    """Make data and partition; the training command without --out, and what the start server imports for it."""
     graph = snakemake.parsed(ROOT, {"scale": "quick", "papers": ["eagle"]})["graph"]
     training = graph.job(f"train/{SETTING}/fedavg/default/seed{SEED}")
     prepare, partition = map(graph.job, training.inputs[:2])
@@ -52,19 +51,15 @@ def prepared(folder: Path) -> tuple[list[str], dict[str, list[str]]]:
         subprocess.run([*COMMAND, *command], check=True, stdout=subprocess.DEVNULL)
     short = training.parsed | {"rounds": 3, "evaluate_every": 3}
     common = ["--data", data, "--partition", rows, "--device", "cpu", "--threads", "1"]
-    shared = environment.shared_modules([training], at_least=1)
-    return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common], shared
+    modules = environment.preloaded(graph.workload, [training])
+    return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common], modules
 
 
 def server_cpu(server: StartServer) -> float:
-    """User + system seconds of the servers, one for each rule, and of the jobs that they have waited for."""
+    """User + system seconds of the server and of the jobs that it has waited for."""
     assert server.process is not None
-    ticks = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # ended meanwhile
-            fields = file.read_text().rsplit(")", 1)[1].split()
-            if int(fields[3]) == server.process.pid:  # its session
-                ticks += sum(map(int, fields[11:15]))
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    ticks = sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -99,9 +94,9 @@ def main() -> None:
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command, shared = prepared(folder)
+        command, modules = prepared(folder)
         server = StartServer()
-        server.start(shared=shared)
+        server.start(modules)
         address = os.environ[VARIABLE]
         measured(command, folder / "first", address, 1)
         start = server_cpu(server)

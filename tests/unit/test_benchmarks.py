@@ -153,16 +153,16 @@ def test_tiny_run_from_end_to_end(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_warm_start_is_measured_as_the_workflow_makes_it(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    command, shared = starts.prepared(tmp_path)
-    assert {"fairfl.jobs.train", "fairfl.simulation.simulation"} <= set(shared["fairfl.jobs.train"])
+    command, modules = starts.prepared(tmp_path)
+    assert {"fairfl.jobs.train", "fairfl.simulation.simulation"} <= set(modules)
     server = starts.StartServer()
-    server.start(shared=shared)
+    server.start(modules)
     try:
         address = os.environ[starts.VARIABLE]
         starts.measured(command, tmp_path / "first", address, 1)
         before = starts.server_cpu(server)
         starts.measured(command, tmp_path / "warm", address, 2)
-        assert starts.server_cpu(server) > before  # the jobs are forked from the server of their rule
+        assert starts.server_cpu(server) > before  # the jobs are forked from the server
     finally:
         server.stop()
 

@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
         sealed.work_from(found.code)
         if found.code:
             processes.end_together()
-            opened.begin()
+            opened.begin(from_text(found.spec, dict, "--spec").get("code"))
         _seed(found)
         return found
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,20 @@ _heard: set[str] = set()  # real paths, and what was started
 _made: set[str] = set()  # what was not there before this process
 _libraries: tuple[str, ...] = ()
 _listening = False
+preloaded: set[str] = (
+    set()
+)  # modules of fairfl that the start server has imported for any of its jobs
+_put_away: list[Any] = []
 
 
-def begin() -> None:
-    """Listen from now on."""
+def begin(code: Collection[str] | None) -> None:
+    """Listen from now on; `code` as in `check`. What is preloaded and not planned is as if it had not been imported."""
     global _libraries, _listening
+    for name in preloaded.difference(preloaded if code is None else code):
+        _put_away.append(sys.modules.pop(name, None))
+        package, _, module = name.rpartition(".")
+        if package in sys.modules:
+            vars(sys.modules[package]).pop(module, None)
     if not _libraries:
         sys.addaudithook(_hear)
     paths = *sysconfig.get_paths().values(), *sys.path, "/usr/share/zoneinfo", *_MACHINE

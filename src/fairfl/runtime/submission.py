@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     left = [number for number in range(len(whole["commands"])) if codes.get(number) != 0]
     server = StartServer()
     if len(left) >= WORTH and whole["warm_start"]:
-        server.start(whole["libraries"], {}, lambda text: print(text, flush=True))
+        server.start(whole["preloaded"], lambda text: print(text, flush=True))
     try:
         with open(f"{file}.ended", "a", buffering=1) as file_of_codes:
             for number in left:

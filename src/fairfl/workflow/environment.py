@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
-from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import Workload
 from fairfl.runtime import gpu_slots, sealed
 from fairfl.runtime.errors import FairflError
+from fairfl.workflow.code_hash import READERS, closure
 from fairfl.workflow.graph import Job
 
 
@@ -60,28 +60,17 @@ def check_places(jobs: Iterable[Job]) -> None:
             )
 
 
-def libraries(workload: Workload) -> list[str]:
-    """What the models of the workflow import beside torch, as far as it is installed: LIBRARIES in their files."""
+def preloaded(workload: Workload, jobs: Iterable[Job]) -> list[str]:
+    """What a start server imports for these jobs: LIBRARIES of the workflow's models, as far as they are installed, and
+    the modules that all jobs of a rule run, so no plug-in that only some name.
+    """
     models = {workload.settings[run.setting].model.name for run in workload.runs}
-    wanted = [
+    wanted = {
         name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())
-    ]
-    return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
-
-
-def shared_modules(jobs: Iterable[Job], at_least: int) -> dict[str, list[str]]:
-    """The modules that all jobs of a rule run, without plug-ins, by job module; of rules with so many jobs."""
-    kinds = ("algorithms", "data", "models", "modifiers", "partition", "reporting/plots")
-    plugins = {f"fairfl.{kind}.{name}".replace("/", ".") for kind in kinds for name in names(kind)}
-    codes: dict[str, list[set[str]]] = {}
-    for job in jobs:
-        modules = {name for name in job.parsed.get("code", ()) if "/" not in name}
-        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(modules - plugins)
-    return {
-        rule: sorted(set.intersection(*sets))
-        for rule, sets in codes.items()
-        if len(sets) >= at_least
     }
+    installed = {name for name in wanted if importlib.util.find_spec(name.partition(".")[0])}
+    code = {name for rule in {job.rule for job in jobs} for name in closure(f"fairfl.jobs.{rule}")}
+    return sorted(installed) + sorted(name for name in code - READERS if "/" not in name)
 
 
 def gpus_per_job(config: Config) -> int:

@@ -121,14 +121,13 @@ class Session:
             int(self.workload.config.superseded_results_limit),
         )
         self.call.begin(self.rerun, names)
+        modules = environment.preloaded(self.workload, map(self.graph.job, names))
         with self._refusals():
-            libraries = environment.libraries(self.workload)
             snakemake.submit_to_cluster(
-                self.workflow, self.workload, Path(self.results), libraries, self.say
+                self.workflow, self.workload, Path(self.results), modules, self.say
             )
         if self.workload.config.warm_start and snakemake.runs_here(self.workflow, at_least=WORTH):
-            shared = environment.shared_modules(map(self.graph.job, names), at_least=WORTH)
-            self.server.start(environment.libraries(self.workload), shared, self.say)
+            self.server.start(modules, self.say)
 
     def success(self) -> None:
         """Say what was built; WorkflowError if something must run after all."""

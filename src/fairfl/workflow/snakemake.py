@@ -417,7 +417,7 @@ def submit_to_cluster(
     workflow: "Workflow",
     workload: Any,
     results: Path,
-    libraries: list[str],
+    preloaded: list[str],
     say: Callable[[str], None],
 ) -> None:
     """Take care of what an executor sends elsewhere: its code, and on Slurm its submissions.
@@ -450,12 +450,7 @@ def submit_to_cluster(
         ),
         name,
         say,
-        None if workflow.deployment_settings.deployment_method else libraries,
+        None if workflow.deployment_settings.deployment_method else preloaded,
         workflow.resource_settings.nodes,
     )
     queue.watch(executor, name, say)
-
-
-def runs_any(workflow: "Workflow", *names: str) -> bool:
-    """True if a job of one of these rules is about to run."""
-    return any(job.rule.name in names for job in workflow.dag.needrun_jobs())

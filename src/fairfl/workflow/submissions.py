@@ -126,11 +126,11 @@ class Submissions:
         limits: Callable[[str], tuple[int, int]],
         name: Callable[[Any], str],
         say: Callable[[str], None],
-        libraries: list[str] | None,
+        preloaded: list[str] | None,
         most: int,
     ) -> None:
         """`limits`: minutes and memory that a job of a rule may ask for at most; `name` of a job; `most` submissions at
-        once; `libraries` that jobs import beside torch, or None if they run in an environment of Snakemake's."""
+        once; `preloaded` modules for its jobs, None in an environment of Snakemake's."""
         if executor.array_jobs:
             raise FairflError(
                 "--slurm-array-jobs: the plugin waits for ever for some of their jobs (issue 473 of "
@@ -138,7 +138,7 @@ class Submissions:
             )
         self.executor, self.results = executor, results
         self.environment, self.limits, self.name, self.say = environment, limits, name, say
-        self.libraries, self.most = libraries, most
+        self.preloaded, self.most = preloaded, most
         self.waiting: list[Any] = []  # jobs that wait for company
         self.ready: list[Submission] = []
         self.under_way: set[int] = set()
@@ -196,7 +196,7 @@ class Submissions:
         for jobs in groups.values():
             minutes, memory = self._request(jobs[0])
             room, seconds, together = min(LONGEST, 60 * minutes / SHARE), 0.0, list[Any]()
-            alone = self.libraries is None or self.name(jobs[0]) in self.asked
+            alone = self.preloaded is None or self.name(jobs[0]) in self.asked
             for job in jobs:
                 expected = START + float(job.resources.get("seconds") or LONGEST)
                 if together and (alone or seconds + expected > room):
@@ -222,8 +222,8 @@ class Submissions:
         whole = {
             "lock": str(self.results / ".lock"),
             "commands": [job.shellcmd for job in jobs],
-            "warm_start": self.libraries is not None,
-            "libraries": self.libraries or [],
+            "warm_start": self.preloaded is not None,
+            "preloaded": self.preloaded or [],
         }
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(whole))
@@ -244,7 +244,7 @@ class Submissions:
 
     def command(self, job: Any) -> str:
         """What the cluster runs. Where the sealed copy lies is part of it: not every cluster passes variables on."""
-        if isinstance(job, Submission) and self.libraries is not None:
+        if isinstance(job, Submission) and self.preloaded is not None:
             words = [sys.executable, "-P", "-m", "fairfl.runtime.submission", str(job.file)]
             return with_variables(self.environment, shlex.join(words))
         first = job.jobs[0] if isinstance(job, Submission) else job
@@ -322,7 +322,7 @@ class Submissions:
         limit = time.monotonic() + self.executor.workflow.execution_settings.latency_wait
         while True:
             codes, whole = ended(submission.file)
-            if whole or state != "FAILED" or self.libraries is None or time.monotonic() > limit:
+            if whole or state != "FAILED" or self.preloaded is None or time.monotonic() > limit:
                 return codes
             time.sleep(1)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import fairfl
 from fairfl.runtime.warm_start import client as client_file
 from fairfl.runtime.warm_start import launch
 from fairfl.runtime.warm_start.client import VARIABLE
@@ -24,6 +25,7 @@ pytestmark = [
 
 CLIENT = [sys.executable, "-P", "-S", client_file.__file__, "start_job"]
 PLAIN = [sys.executable, "-P", "-m", "start_job"]
+PRELOADED = ["fairfl.metrics", "fairfl.metrics.fairness", "fairfl.metrics.registry"]
 # Prints that it runs and who started it, then sleeps.
 SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"
 
@@ -62,7 +64,7 @@ def path():
 
 @pytest.fixture(scope="module")
 def real():
-    with running(launch.StartServer, shared={"fairfl.jobs.train": ["fairfl.simulation.simulation"]}) as server:
+    with running(launch.StartServer, modules=PRELOADED) as server:
         yield server
 
 
@@ -194,16 +196,6 @@ def test_whatever_a_job_forks_ends_with_it(server, code, how):
     assert ends(pid) and ends(forked)
 
 
-def test_a_killed_server_is_said_and_started_again(server, capfd):
-    before = server.process
-    before.kill()
-    limit = time.monotonic() + 90
-    while server.process in (before, None) and time.monotonic() < limit:
-        time.sleep(0.01)
-    assert int(job("print(os.getppid())").stdout) == server.process.pid != before.pid
-    assert capfd.readouterr().err.count("the start server was killed") == 1
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_everything_ends_with_the_workflow(number):
     workflow = (
@@ -275,9 +267,51 @@ def test_draws_without_a_seed_repeat_by_the_seed_of_the_run(real):
     assert one[3] != again[3]  # names of temporary files are no draws of these
 
 
-def test_a_server_imports_of_fairfl_what_all_jobs_of_a_rule_run_and_no_more(real):
-    code = "print(json.dumps([name for name in sys.modules if name.startswith('fairfl.simulation')]))"
-    assert json.loads(job(code).stdout) == []
-    module = Path(__file__).with_name("start_job.py").read_text()
-    command = [sys.executable, "-P", "-c", module]
-    assert "fairfl.simulation.simulation" not in job(code, command=command).stdout
+def test_of_what_is_preloaded_a_job_sees_what_its_spec_has_the_code_of(real, tmp_path):
+    """What it looks up beside that it imports itself: then `opened.check` refuses it."""
+    code = (
+        "from fairfl.runtime import opened; from fairfl.runtime.job import parser\n"
+        "before = set(sys.modules); parser('train').parse_args(sys.argv[2:])\n"
+        "gone = sorted(name for name in before - set(sys.modules) if name.startswith('fairfl.'))\n"
+        "import fairfl.metrics; from fairfl.metrics import fairness\n"
+        "print(json.dumps([gone, fairness is sys.modules['fairfl.metrics.fairness']]))"
+    )
+    planned = [name for name in PRELOADED if name != "fairfl.metrics.fairness"]
+    for spec, gone in (({"code": dict.fromkeys(planned, "0")}, ["fairfl.metrics.fairness"]), ({}, [])):
+        done = job(code, "--spec", json.dumps(spec), "--code", str(tmp_path))
+        assert json.loads(done.stdout) == [gone, True], done.stderr
+
+
+def test_what_the_server_imports_changes_no_state_that_jobs_share():
+    """So a job computes the same with the modules of other rules imported."""
+    code = """
+import importlib, locale, random, sys, warnings
+import matplotlib, numpy, torch
+states = lambda: repr((
+    numpy.geterr(), numpy.get_printoptions(), torch.get_default_dtype(), torch.get_num_threads(),
+    torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision(),
+    torch.initial_seed(), torch.backends.mkldnn.enabled, dict(matplotlib.rcParams), random.getstate(),
+    numpy.random.get_state()[1].tolist(),
+    warnings.filters, locale.setlocale(locale.LC_ALL), sys.getrecursionlimit(),
+))
+from fairfl.runtime.warm_start.server import LIBRARIES
+for name in LIBRARIES: importlib.import_module(name)
+matplotlib.use("agg")
+before = states()
+for name in sys.argv[1:]: importlib.import_module(name)
+assert states() == before
+"""
+    src = Path(fairfl.__file__).parents[1]
+    names = {".".join(path.relative_to(src).with_suffix("").parts) for path in src.glob("fairfl/*/**/*.py")}
+    planning = ("fairfl.commands", "fairfl.planning", "fairfl.workflow", "fairfl.runtime.submission")
+    modules = sorted(name for name in names if not name.startswith(planning) and "__main__" not in name)
+    assert {"fairfl.simulation.simulation", "fairfl.reporting.style"} <= set(modules)
+    done = subprocess.run([sys.executable, "-P", "-c", code, *modules], text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_cannot_be_imported_stops_only_who_needs_it(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text("1 / 0")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.environ["PYTHONPATH"], str(tmp_path)]))
+    with running(launch.StartServer, modules=["broken"]) as server:
+        assert int(job("print(os.getppid())").stdout) == server.process.pid

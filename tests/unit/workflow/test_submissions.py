@@ -57,7 +57,7 @@ def cluster(tmp_path, monkeypatch):
 
     def made(**how):
         executor, said = Executor(), []
-        options = {"limits": lambda rule: (120, 4000), "libraries": [], "most": 100, "say": said.append} | how
+        options = {"limits": lambda rule: (120, 4000), "preloaded": [], "most": 100, "say": said.append} | how
         environment = {"FAIRFL_CODE": "/a place/copy"}
         stands = Submissions(executor, tmp_path, environment=environment, name=lambda job: job.name, **options)
         return executor, stands, said
@@ -193,7 +193,7 @@ def test_what_a_time_limit_or_a_preemption_cut_off_goes_on(cluster):
 
 
 def test_jobs_in_conda_environments_are_snakemakes_own(cluster):
-    executor, stands, _ = cluster(libraries=None)
+    executor, stands, _ = cluster(preloaded=None)
     stands.take(jobs(2))
     stands.submit(LATER)
     assert [len(each.jobs) for each in executor.submitted] == [1, 1]
@@ -252,7 +252,7 @@ def test_the_name_is_kept_as_long_as_there_may_be_jobs(cluster, tmp_path):
 def order(folder, *commands, **how):
     file = folder / "1.json"
     (folder / ".lock").touch()
-    whole = {"lock": str(folder / ".lock"), "commands": commands, "warm_start": False, "libraries": []}
+    whole = {"lock": str(folder / ".lock"), "commands": commands, "warm_start": False, "preloaded": []}
     file.write_text(json.dumps(whole | how))
     return file
 

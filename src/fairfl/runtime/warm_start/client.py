@@ -57,11 +57,6 @@ def plain(arguments: list[str]) -> None:
     os.execv(sys.executable, [sys.executable, "-P", "-m", *arguments])
 
 
-def address_of(socket: str, module: str) -> str:
-    """Address of the server for jobs of one module; of the one for all others if that is ""."""
-    return f"{socket}.{module.rpartition('.')[2]}" if module else socket
-
-
 def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
     """The connection to the job that the server has started; None if there is no such server or it refuses.
 
@@ -70,9 +65,7 @@ def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
     try:
         # One message is one request: a packet is received whole or not at all.
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        address = os.environ[VARIABLE]
-        own = address_of(address, arguments[0])
-        connection.connect(own if os.path.exists(own) else address)
+        connection.connect(os.environ[VARIABLE])
         mask = os.umask(0o077)
         os.umask(mask)
         gate, hold = os.pipe()

@@ -20,10 +20,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NoReturn, cast
 
-from fairfl.runtime import arithmetic, cli, cluster, processes
+from fairfl.runtime import arithmetic, cli, cluster, opened, processes
 from fairfl.runtime.warm_start.client import STARTED, identity
 
 # What most jobs import, or import when they save.
@@ -60,10 +60,11 @@ HUGE_PAGE = 2**21  # bytes, on x86-64 and on ARM with pages of 4 KiB
 
 
 def preload(workflow: int, names: Iterable[str]) -> None:
-    """Import what jobs need, as long as the workflow lives."""
+    """Import what jobs need, as long as the workflow lives. The job that needs a broken module says so itself."""
     for name in names:
         if not select.select([workflow], [], [], 0)[0]:
-            importlib.import_module(name)
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a job must not touch, and so copy, what all jobs share
     gc.set_threshold(100_000)  # jobs are short, and read tables of a million cells
@@ -157,7 +158,7 @@ class Server:
         with contextlib.suppress(ChildProcessError):
             while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 jobs = [job for job in self.jobs if job.pid == ended.si_pid]
-                for job in jobs:  # none: a server of one rule
+                for job in jobs:
                     job.signal(signal.SIGKILL)  # what is left of its group
                 _, status = os.waitpid(ended.si_pid, 0)
                 for job in jobs:
@@ -280,53 +281,16 @@ def run(name: str) -> NoReturn:
     os._exit(int(code or 0) & 0xFF)
 
 
-def serve(listener: int, workflow: int, others: Sequence[int] = ()) -> None:
-    """Until the workflow ends. `others` are listeners of other servers."""
-    for number in others:
-        os.close(number)
-    Server(socket.socket(fileno=listener), workflow).serve()
-
-
-def serve_rules(workflow: int, rules: Mapping[str, tuple[int, list[str]]]) -> None:
-    """A server for each rule, forked from this process, which has the libraries; then one for all other jobs.
-
-    Of fairfl's modules a server imports those that all planned jobs of its rule run: what a module does to the process
-    cannot reach a job that does not have it in its spec.
-    """
-    started = []
-    for name, (listener, modules) in rules.items():
-        if name and (pid := os.fork()) == 0:
-            try:
-                preload(workflow, modules)
-                serve(
-                    listener, workflow, [other for other, _ in rules.values() if other != listener]
-                )
-            except Exception as error:
-                print(
-                    f"{name}: no warm starts: {type(error).__name__}: {error}",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            os._exit(0)
-        started += [pid] if name else []
-    serve(rules[""][0], workflow, [listener for name, (listener, _) in rules.items() if name])
-    for pid in started:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, 0)
-
-
 def main() -> None:
-    """server.py WORKFLOW FOLDER LIBRARIES RULES, the last two as JSON; the rule "" is all that have no server."""
-    workflow, folder, libraries, rules = (
-        int(sys.argv[1]),
-        sys.argv[2],
-        *map(json.loads, sys.argv[3:]),
-    )
+    """server.py WORKFLOW LISTENER FOLDER MODULES: open files by number, the socket's folder, a JSON list."""
+    workflow, listener, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    modules = json.loads(sys.argv[4])
+    opened.preloaded.update(name for name in modules if name.startswith("fairfl."))
     processes.end_together()
     try:
-        preload(workflow, [*LIBRARIES, *libraries])
+        preload(workflow, [*LIBRARIES, *modules])
         list(map(arithmetic.version, ("numpy", "scikit-learn", "torch")))
-        serve_rules(workflow, rules)
+        Server(socket.socket(fileno=listener), workflow).serve()
     except Exception as error:
         print(
             f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}",
