@@ -50,7 +50,7 @@ def job(rule, options):
 
 
 def job_options(wildcards, output):
-    return f"--job {shlex.quote(session.order_of(output[0]))}"
+    return f"--job {shlex.quote(session.job_spec_file(output[0]))}"
 
 
 def path_of(name):

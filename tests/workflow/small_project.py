@@ -286,7 +286,7 @@ def print_plan() -> None:
     from fairfl.workflow.plan import lines
 
     (session,) = (found for found in gc.get_objects() if type(found).__name__ == "Session" and hasattr(found, "graph"))
-    print(*lines(session.graph), sep="\n")
+    print(*lines(session.rerun), sep="\n")
 
 
 def serve() -> None:

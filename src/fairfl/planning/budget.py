@@ -145,7 +145,7 @@ class Planner:
 
     def _unfinished(self, names: list[str]) -> list[Job]:
         """Of these jobs and all that they need those that must run."""
-        below = self.graph.below(names, self.rerun.is_leaf)
+        below = self.graph.below(names, self.rerun.stored)
         return [job for job in below if not self.is_done(job.name)]
 
     def long_jobs(self, run: Run) -> frozenset[str]:
@@ -220,7 +220,7 @@ class Planner:
     def available(self, bought: Iterable[Purchase]) -> frozenset[str]:
         """Names of the jobs that there may be, of those that take long or need data: done, or bought."""
         chosen = sorted(job for one in bought for job in one.jobs)
-        below = {job.name for job in self.graph.below(chosen, self.rerun.is_leaf)}
+        below = {job.name for job in self.graph.below(chosen, self.rerun.stored)}
         here = {
             job.name
             for job in self.rerun.needed(self.graph.everything())

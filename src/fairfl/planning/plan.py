@@ -254,7 +254,7 @@ def main(argv: list[str] | None = None) -> None:
     budget, graph, root = asked.budget, planner.graph, planner.root
     reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
-    atomic.write_text(detailed, "\n".join(lines(graph)) + "\n")
+    atomic.write_text(detailed, "\n".join(lines(planner.rerun)) + "\n")
     bought = [] if budget is None else planner.select(budget)
     rows = setting_lines(planner, bought)
     atomic.write_text(path, csv_text(rows, SettingLine))

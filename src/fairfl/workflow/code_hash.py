@@ -149,7 +149,7 @@ def closure(*entries: str) -> dict[str, str]:
         module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING)
     )
     whole = any(map(_reads_programs, hashed))
-    files = sorted({path for module in hashed for path in _beside(_path(module), _source(module))})
+    files = sorted({path for module in hashed for path in _files_beside(module)})
     return {module: _hashed(module, whole)[0] for module in hashed} | {
         path.relative_to(ROOT).as_posix(): digest(read_bytes(path)) for path in files
     }
@@ -211,6 +211,11 @@ def save() -> None:
     if _used.keys() != _seen().keys():
         with contextlib.suppress(OSError):
             atomic.write_text(MEMORY, json.dumps(_used))
+
+
+@cache
+def _files_beside(module: str) -> list[Path]:
+    return _beside(_path(module), _source(module))
 
 
 def _beside(path: Path, source: bytes) -> list[Path]:

@@ -75,16 +75,21 @@ class Rule:
 
 @dataclass(frozen=True)
 class Job:
-    """One job as of today: its canonical spec, the jobs and files that it reads, and the files that it leaves."""
+    """One job as of today: its spec as data, the jobs and files that it reads, and the files that it leaves."""
 
     name: str
     rule: str
-    spec: str
+    parsed: dict[str, Any]
     inputs: tuple[str, ...]
     reads: dict[str, list[str] | str]  # by the name of the rule's input
     outputs: tuple[str, ...]
     record: str
     checkpoint: str = ""  # where it may have stopped; only jobs that may take hours have one
+
+    @cached_property
+    def spec(self) -> str:
+        """The canonical text of the spec."""
+        return canonical(self.parsed)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -99,11 +104,6 @@ class Job:
     @property
     def log(self) -> str:
         return f"{self.results}logs/{self.name}.log"
-
-    @property
-    def parsed(self) -> Any:
-        """The spec as data."""
-        return json.loads(self.spec)
 
 
 class Graph:
@@ -146,7 +146,7 @@ class Graph:
         return self._producers[path]
 
     def below(
-        self, names: Iterable[str], is_leaf: Callable[[str], bool] = lambda _: False
+        self, names: Iterable[str], is_leaf: Callable[[str], object] = lambda _: False
     ) -> Iterator[Job]:
         """These jobs and all that they need, each once, after what it reads; nothing below a leaf."""
         done: set[str] = set()
@@ -228,7 +228,7 @@ class Graph:
         record, checkpoint = (
             pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint)
         )
-        return Job(name, rule.name, canonical(spec), before, reads, outputs, record, checkpoint)
+        return Job(name, rule.name, spec, before, reads, outputs, record, checkpoint)
 
     def _spec(
         self, rule: str, words: dict[str, str], files: dict[str, dict[str, str]]
@@ -236,7 +236,8 @@ class Graph:
         """Thousands of specs differ in numbers only: the rest is made once."""
         key = rule, *words.values()
         if key not in self._specs:
-            self._specs[key] = spec_of(self.workload, rule, files=files, **words)
+            spec = spec_of(self.workload, rule, files=files, **words)
+            self._specs[key] = json.loads(canonical(spec))
         return self._specs[key]
 
 

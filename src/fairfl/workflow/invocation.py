@@ -28,10 +28,10 @@ class Invocation:
 
     def begin(self, rerun: Rerun, names: Iterable[str]) -> None:
         """Keep the results that jobs of these names are to replace."""
-        self._planned = {name for name in self.asked(rerun) if rerun.verdict(name).reason}
+        self._planned = {name for name in self.asked(rerun) if rerun.reason(name)}
         for name in names:
             job = rerun.graph.job(name)
-            reason = rerun.verdict(name).reason
+            reason = rerun.reason(name)
             if damaged := " is damaged " in reason:
                 rerun.say(f"{name}: {reason}: set aside as *{records.DAMAGED}, made again")
             if not os.path.exists(job.record):
@@ -56,7 +56,7 @@ class Invocation:
         for results in {job.results for job, _ in self._kept}:
             kept.trim(results, self.most, needed)
         rerun = self.judge()
-        must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}
+        must = {name: job for name, job in self.asked(rerun).items() if rerun.reason(name)}
         self.left = must
         rerun.intact.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
@@ -66,7 +66,7 @@ class Invocation:
         ):  # nothing, or it failed otherwise, or was not to run in this call
             return ""
         more = f" and {len(stale) - 1} more" if stale[1:] else ""
-        return f"{stale[0]}{more} must run after all, run again: {rerun.verdict(stale[0]).reason}"
+        return f"{stale[0]}{more} must run after all, run again: {rerun.reason(stale[0])}"
 
 
 def _there(job: Job) -> bool:

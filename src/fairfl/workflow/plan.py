@@ -8,8 +8,7 @@ from collections import Counter
 
 from fairfl.terminal.display import Display
 from fairfl.terminal.names import KINDS, counted
-from fairfl.workflow.graph import Graph, name_of
-from fairfl.workflow.recorded import rerun_of
+from fairfl.workflow.graph import name_of
 from fairfl.workflow.rerun import Rerun
 
 WIDTH = 40  # of changed keys; if they take more, only what they are part of is named
@@ -20,14 +19,13 @@ _MODULE = re.compile(r"(?:edited|new module|module gone) (\S+)$")
 _KEY = re.compile(r"([\w.~/=+-]+): ")
 
 
-def lines(graph: Graph) -> list[str]:
+def lines(rerun: Rerun) -> list[str]:
     """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum."""
-    rerun = rerun_of(graph)
     text: list[str] = []
     counts: dict[str, list[int]] = {}
     others = 0
-    for job in rerun.needed(graph.everything()):
-        why = rerun.verdict(job.name).reason
+    for job in rerun.needed(rerun.graph.everything()):
+        why = rerun.reason(job.name)
         if job.checkpoint:
             count = counts.setdefault(job.rule, [0, 0])
             count[0] += bool(why)
@@ -37,14 +35,14 @@ def lines(graph: Graph) -> list[str]:
         if why or job.checkpoint:
             keep = "is stored" if rerun.stored(job.name) else "up to date"
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or keep}")
-    for what, results in sorted(rerun.others.items()):
+    for what, results in sorted(rerun.kept_mismatches.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
     total = " and ".join(
         f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True)
     )
     return [
         *text,
-        f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}",
+        f"{total or 'no run'} and {others} other jobs would run at scale {rerun.graph.workload.scale.scale}",
     ]
 
 
@@ -75,7 +73,7 @@ def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
     """Kinds of reasons of the jobs that would run, by rule."""
     found: dict[str, Counter[str]] = {}
     for job in rerun.needed(rerun.graph.everything()):
-        if why := rerun.verdict(job.name).reason:
+        if why := rerun.reason(job.name):
             found.setdefault(job.rule, Counter())[kind(why)] += 1
     return found
 
@@ -113,7 +111,7 @@ def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
 
     def why(log: str) -> str:
-        return kind(rerun.verdict(name_of(log)).reason)
+        return kind(rerun.reason(name_of(log)))
 
     display.run.kinds = dict.fromkeys(
         [*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)]

@@ -319,13 +319,13 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
 def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
     """The judge of a graph's jobs, as its workload is configured."""
     config = graph.workload.config
-    here = arithmetic.of(
+    numerics = arithmetic.of(
         config.device, config.threads, config.backend, elsewhere=not graph.runs_here
     )
-    anew = config.numerics_mismatch == "rerun"
-    used = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
-    recorded = Recorded(graph, only=here if anew else None) if used else None
-    return Rerun(graph, here, anew, say, recorded)
+    strict = config.numerics_mismatch == "rerun"
+    uses_stored = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
+    recorded = Recorded(graph, only=numerics if strict else None) if uses_stored else None
+    return Rerun(graph, numerics, strict, say, recorded)
 
 
 def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:

@@ -132,7 +132,7 @@ class Session:
     def success(self) -> None:
         """Say what was built; WorkflowError if something must run after all."""
         self.server.stop()
-        shutil.rmtree(self._orders, ignore_errors=True)
+        shutil.rmtree(self._job_specs, ignore_errors=True)
         self._end()
         self._say_last_words()
 
@@ -154,9 +154,9 @@ class Session:
         """Cores that the jobs on this machine share; None where a cluster gives each job its own."""
         return snakemake.cores(self.workflow)
 
-    def order_of(self, output: str) -> str:
-        """The file that says, before any job starts, what the job of this output is to compute from."""
-        return f"{self._orders}/{self.graph.producer(output)}.json"
+    def job_spec_file(self, output: str) -> str:
+        """Return the file that says, before any job starts, what the job of this output is to compute from."""
+        return f"{self._job_specs}/{self.graph.producer(output)}.json"
 
     def paths_of(self, output: str, name: str) -> list[str]:
         """What the job of this output reads under a name, be it a file or stored."""
@@ -178,7 +178,7 @@ class Session:
         self.results = f"results/{self.workload.scale.scale}"
         selected = selection(self.workload.config, usual_config(self.root, self.workload.faulty))
         self.summaries = f"{self.results}/selections/{selected}" if selected else self.results
-        self._orders = f"{self.results}/.jobs"
+        self._job_specs = f"{self.results}/.jobs"
 
     def _lock(self, rules: Iterable[str]) -> None:
         """Data are shared by all scales, of which several may run at once."""
@@ -189,7 +189,7 @@ class Session:
 
     def _put_back(self, jobs: Iterable[Job]) -> None:
         """Leave results that are kept where they belong, before Snakemake looks for them."""
-        if due := [job for job in jobs if self.rerun.verdict(job.name).reason == KEPT]:
+        if due := [job for job in jobs if self.rerun.reason(job.name) == KEPT]:
             with self._refusals(more=OSError):
                 self._lock(job.rule for job in due)
                 back = self.rerun.put_back(due)
@@ -197,14 +197,14 @@ class Session:
 
     def _seal(self, names: list[str]) -> None:
         """Copy the project, which jobs work from, and write what each of them is to do."""
-        shutil.rmtree(self._orders, ignore_errors=True)
+        shutil.rmtree(self._job_specs, ignore_errors=True)
         if names:
             environment.run_from(snapshot.take(self.root, Path(self.results)))
-        with atomic.making(self._orders):
+        with atomic.making(self._job_specs):
             for name in names:
-                path = Path(self._orders, f"{name}.json")
+                path = Path(self._job_specs, f"{name}.json")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(self.rerun.order(name, os.environ[sealed.VARIABLE]))
+                path.write_text(self.rerun.job_spec(name, os.environ[sealed.VARIABLE]))
 
     def _end(self) -> None:
         if why := self.call.end():

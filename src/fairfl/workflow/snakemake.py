@@ -291,7 +291,7 @@ class Decision:
         run = [
             name
             for job in jobs
-            for name in ([job] if self.rerun.verdict(job).reason else self.rerun.nearest(job))
+            for name in ([job] if self.rerun.reason(job) else self.rerun.nearest(job))
         ]
         wanted = [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
         return {"wanted": wanted or "config.yaml"}  # without any input it would always be run
@@ -309,7 +309,7 @@ class Decision:
             for name, paths in job.reads.items()
         }
         if is_main_process(self.workflow):
-            if self.rerun.verdict(job.name).reason:
+            if self.rerun.reason(job.name):
                 # Snakemake looks at a job below one that runs only if it reads a file of that one.
                 above = [self.graph.job(name).outputs[0] for name in self.rerun.nearest(job.name)]
                 return reads | {"above": above}
@@ -338,7 +338,7 @@ class Decision:
             jobs = self._checked()
             if self.workflow.scheduling_settings and not self.workflow.dryrun:
                 self.put_back(jobs.values())
-            must = [job.outputs[0] for job in jobs.values() if self.rerun.verdict(job.name).reason]
+            must = [job.outputs[0] for job in jobs.values() if self.rerun.reason(job.name)]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         if is_local(self.workflow) and self.workflow.scheduling_settings:
             # With a limit on submissions each job that ends starts a timer that starts itself again, for ever.
@@ -352,7 +352,7 @@ class Decision:
         try:
             check_targets(self.workflow, self.graph, self.rerun)
             jobs = asked(self.workflow, self.rerun)
-            running = [job for job in jobs.values() if self.rerun.verdict(job.name).reason]
+            running = [job for job in jobs.values() if self.rerun.reason(job.name)]
             check_places(running)
             check_device(self.workflow, self.graph, running)
             self.rerun.intact.save()

@@ -183,7 +183,7 @@ def test_declarations_come_without_torch():
         "import snakemake.api; before = set(sys.modules)\n"
         "from fairfl.workflow.rerun import Rerun; from fairfl.workflow import snakemake\n"
         "graph = snakemake.parsed(Path('.'), CONFIG)['graph']\n"
-        "Rerun(graph).verdict('page')\n"
+        "Rerun(graph).reason('page')\n"
         "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow', 'sklearn'} & (set(sys.modules) - before)\n"
         "assert not heavy, heavy"
     )

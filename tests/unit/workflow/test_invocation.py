@@ -8,7 +8,6 @@ import pytest
 
 from fairfl.runtime import kept, records
 from fairfl.workflow.invocation import Invocation
-from fairfl.workflow.rerun import RerunDecision
 
 RESULTS = "results/tiny"
 
@@ -49,7 +48,7 @@ def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Invocation:
     known = {one.name: one for one in jobs}
     rerun = SimpleNamespace(
         graph=SimpleNamespace(job=known.__getitem__),
-        verdict=lambda name: RerunDecision("edited"),
+        reason=lambda name: "edited",
         say=print,
         intact=SimpleNamespace(save=lambda: None),
     )

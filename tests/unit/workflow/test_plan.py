@@ -30,12 +30,12 @@ class Stored:
         (self.data,) = self.graph.job(self.partition).inputs
 
     def why(self, name=None, **options):
-        return Rerun(self.graph, **options).verdict(name or self.eagle).reason
+        return Rerun(self.graph, **options).reason(name or self.eagle)
 
     def planned(self, **options):
         """Names of all jobs that must run."""
         rerun = Rerun(self.graph, **options)
-        return {job.name for job in self.graph.below(self.graph.everything()) if rerun.verdict(job.name).reason}
+        return {job.name for job in self.graph.below(self.graph.everything()) if rerun.reason(job.name)}
 
     def readers(self, *names):
         """These jobs and all that depend on them."""
@@ -110,6 +110,6 @@ def test_an_arithmetic_that_is_not_known_is_not_another(stored):
             record = json.loads(Path(stored.graph.record(name)).read_text())
             record.pop("arithmetic", None)
             Path(stored.graph.record(name)).write_text(json.dumps(record | text))
-        assert stored.planned(here=here, anew=True) == set()
+        assert stored.planned(numerics=here, rerun_on_mismatch=True) == set()
     Path(stored.graph.record(stored.fedavg)).write_text(json.dumps(record | {"versions": {"torch": "1.0"}}))
-    assert stored.why(stored.fedavg, here=here, anew=True) == f"torch: 1.0 -> {version('torch')}"
+    assert stored.why(stored.fedavg, numerics=here, rerun_on_mismatch=True) == f"torch: 1.0 -> {version('torch')}"

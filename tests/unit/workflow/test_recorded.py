@@ -12,7 +12,7 @@ import pytest
 from fairfl.recorded.record import Record
 from fairfl.runtime import machine, records
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.runtime.fingerprint import fingerprint
 from fairfl.workflow.graph import Job
 from fairfl.workflow.recorded import Recorded, Stored, available, rerun_of, taken
 
@@ -24,7 +24,7 @@ CODE = {"fairfl.jobs.train": "aa"}
 def job(rate=0.1, code=CODE, seed=0) -> Job:
     run, name = (text.replace("seed0", f"seed{seed}") for text in (RUN, NAME))
     outputs = tuple(f"{run}/{file}" for file in ("metrics.parquet", "summary.json", "model.safetensors"))
-    spec = canonical({"setting": "s", "seed": seed, "learning_rate": rate, "code": code})
+    spec = {"setting": "s", "seed": seed, "learning_rate": rate, "code": code}
     return Job(name, "train", spec, (), {}, outputs, f"results/full/records/{name}.json")
 
 
@@ -76,7 +76,7 @@ def test_what_never_finished_or_was_made_otherwise_is_left():
 
 def made(name, inputs=(), **spec) -> Job:
     """A job that leaves one JSON file."""
-    spec, outputs = canonical({"code": CODE, **spec}), (f"results/full/{name}.json",)
+    spec, outputs = {"code": CODE, **spec}, (f"results/full/{name}.json",)
     return Job(name, name.partition("/")[0], spec, inputs, {}, outputs, f"results/full/records/{name}.json")
 
 
