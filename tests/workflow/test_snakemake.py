@@ -214,7 +214,7 @@ def test_snakemake_looks_only_at_jobs_that_run_and_at_what_they_read(graph):
     table, above = graph.wanted("eagle_table1")[0], graph.job(graph.wanted("eagle_table1")[0]).inputs[0]
     runs = {above}
     rerun = SimpleNamespace(
-        verdict=lambda name: SimpleNamespace(reason="edited" * (name in runs)),
+        reason=lambda name: "edited" * (name in runs),
         nearest=lambda name: [before for before in graph.job(name).inputs if before in runs],
         stored=NONE_STORED.stored,
     )

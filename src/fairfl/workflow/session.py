@@ -23,7 +23,7 @@ from fairfl.runtime import atomic, inputs, locks, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.warm_start.launch import WORTH, StartServer
 from fairfl.terminal.display import Display, summary_lines
-from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions
+from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions, targets
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.invocation import Invocation
 from fairfl.workflow.recorded import available, rerun_of
@@ -92,7 +92,7 @@ class Session:
             with self._refusals():
                 locks.still_wanted(Path(self.results, ".lock"))
         if self.display:
-            asked = functools.partial(snakemake.requested, self.workflow)
+            asked = functools.partial(targets.requested, self.workflow)
             self.display.introduce(workload, Path(self.results), Path(self.summaries), asked)
         return workload
 
@@ -116,7 +116,7 @@ class Session:
             code_hash.save()
             self._seal(names)
         self.call = Invocation(
-            lambda judge: snakemake.asked(self.workflow, judge),
+            lambda judge: targets.asked(self.workflow, judge),
             lambda: rerun_of(self.graph),
             int(self.workload.config.superseded_results_limit),
         )
