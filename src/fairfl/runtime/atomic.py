@@ -18,24 +18,6 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+-[0-9a-f]{8}\.tmp")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-_at_once = True  # each file is on disk before it has its name
-
-
-@contextlib.contextmanager
-def synced_together() -> Iterator[None]:
-    """Around thousands of files that can be made again: all are on disk at the end, not each at once.
-
-    To wait for the disk takes longer than to make a small file. A crash before the end may leave damaged ones.
-    """
-    global _at_once
-    _at_once = False
-    try:
-        yield
-    finally:
-        _at_once = True
-    os.sync()
-
-
 @contextlib.contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
     """Yield an empty temporary file beside ``path``; on success it takes the place of ``path``.
@@ -106,8 +88,6 @@ def sweep(paths: Iterable[Path]) -> None:
 
 
 def _sync(path: Path) -> None:
-    if not _at_once:
-        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

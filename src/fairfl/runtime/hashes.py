@@ -14,7 +14,7 @@ from pathlib import Path
 from fairfl.runtime import atomic
 
 MEMORY = Path("results/.sha256.json")  # of files that no job has left
-NAME = ".intact.json"  # in a folder of results: of its files
+INTACT = Path("results/.intact.json")  # of files that are as their jobs left them
 SETTLED_NS = 10**9  # of two changes within one tick of the clock the second one cannot be seen
 
 
@@ -29,52 +29,30 @@ class Index:
             self._seen = {}
 
     def find(self, path: str, state: os.stat_result) -> str:
-        """The checksum that was noted of the file in this state; "" if there is none."""
+        """Return the checksum that was noted of the file in this state; "" if there is none."""
         entry = self._seen.get(path)
         return entry[-1] if isinstance(entry, list) and entry[:-1] == _mark(state) else ""
 
     def note(self, path: str, state: os.stat_result, checksum: str) -> None:
         self._seen[path], self._changed = [*_mark(state), checksum], True
 
+    def has(self, path: str, state: os.stat_result, checksum: str) -> bool:
+        """True if the file was found intact in this state. If not it is noted: call `forget` where it is not."""
+        is_noted = self.find(path, state) == checksum
+        if not is_noted:
+            self.note(path, state, checksum)
+        return is_noted
+
     def forget(self, path: str) -> None:
         self._seen.pop(path, None)
         self._changed = True
 
     def save(self) -> None:
-        """For the next call; where nothing can be written that one reads the files again."""
+        """Write for the next call; where nothing can be written that one reads the files again."""
         if self._changed and self._file.parent.is_dir():
             with contextlib.suppress(OSError):
                 atomic.write_text(self._file, json.dumps(self._seen))
         self._changed = False
-
-
-class Intact:
-    """Files of all folders of results that were found as their jobs left them."""
-
-    def __init__(self) -> None:
-        self._indices: dict[str, Index] = {}
-
-    def check(self, results: str, path: str, state: os.stat_result, expected: str) -> bool:
-        """True if the file was found intact in this state. If it has another one it is noted, as if it were intact:
-        call `forget` if it is not.
-        """
-        index = self._of(results)
-        if index.find(path, state) == expected:
-            return True
-        index.note(path, state, expected)
-        return False
-
-    def forget(self, results: str, path: str) -> None:
-        self._of(results).forget(path)
-
-    def save(self) -> None:
-        for index in self._indices.values():
-            index.save()
-
-    def _of(self, results: str) -> Index:
-        if results not in self._indices:
-            self._indices[results] = Index(Path(results, NAME))
-        return self._indices[results]
 
 
 def sha256(path: Path) -> str:

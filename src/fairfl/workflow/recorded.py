@@ -29,6 +29,7 @@ from fairfl.recorded.record import (
     without_code,
 )
 from fairfl.runtime import arithmetic, machine, records, tables
+from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.workflow.graph import Graph, Job, with_numbers
@@ -238,23 +239,9 @@ def numbers(entry: Entry) -> dict[str, Any]:
 
 
 def differing(old: Entry, new: Entry) -> list[str]:
-    """Files, or keys of files, whose numbers differ."""
-    before, after = numbers(old), numbers(new)
-    names = []
-    for file in sorted(before["results"].keys() | after["results"].keys()):
-        a, b = before["results"].get(file, {}), after["results"].get(file, {})
-        names += [
-            f"{Path(file).name}: {key}: {a.get(key)} -> {b.get(key)}"
-            for key in sorted(a | b)
-            if a.get(key) != b.get(key)
-        ]
-    for kind in ("inline", "outputs"):
-        names += [
-            Path(file).name
-            for file in sorted(before[kind] | after[kind])
-            if before[kind].get(file) != after[kind].get(file)
-        ]
-    return [name if len(name) < 120 else name[:117] + "..." for name in names]
+    """Say which numbers differ: 'results.runs/s/afl/default/seed0/summary.json.measures.comm_cost: 1.5 -> 2.0'."""
+    texts = differences(numbers(old), numbers(new))
+    return [text if len(text) < 120 else text[:117] + "..." for text in texts]
 
 
 def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:

@@ -18,7 +18,7 @@ from fairfl.recorded.record import without_code
 from fairfl.runtime import arithmetic, kept, records
 from fairfl.runtime.differences import differences
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.hashes import Intact
+from fairfl.runtime.hashes import INTACT, Index
 from fairfl.workflow.graph import Graph, Job
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Rerun:
         self.recorded = recorded
         self.say = say or (lambda _: None)
         self.kept_mismatches = Counter[str]()  # 'with threads 2, here it is 1' -> results
-        self.intact = Intact()
+        self.intact = Index(INTACT)
         self._reasons: dict[str, str] = {}
         self._different: set[str] = set()  # jobs that run, and whose results may come out different
         self._kept: dict[str, kept.Kept] = {}
@@ -229,13 +229,13 @@ class Rerun:
         return ""
 
     def _has_hash(self, job: Job, path: Path, sha256: str) -> bool:
-        """Read only a file that has changed since it was found to have this hash."""
-        if self.intact.check(job.results, str(path), path.stat(), sha256):
+        """True of a file that has this hash, or had it when it was last read and has not changed since."""
+        if self.intact.has(str(path), path.stat(), sha256):
             return True
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
                 return True
-        self.intact.forget(job.results, str(path))
+        self.intact.forget(str(path))
         return False
 
     def _spec_differs(self, job: Job, record: dict[str, Any]) -> str:
@@ -274,15 +274,11 @@ class Rerun:
         return ""
 
 
-def damage(job: Job, record: dict[str, Any], intact: Intact | None = None) -> str:
-    """Which file of a finished job is missing, or not as the job left it. `intact` knows which need not be read."""
+def damage(job: Job, record: dict[str, Any], intact: Index | None = None) -> str:
+    """Return which file of a finished job is missing or not as the job left it. `intact` knows what need not be read."""
     for path in job.outputs:
-
-        def known(path: str, state: os.stat_result, expected: str) -> bool:
-            return intact is not None and intact.check(job.results, path, state, expected)
-
-        if why := records.damage(path, record, known):
+        if why := records.damage(path, record, intact.has if intact else None):
             if intact:
-                intact.forget(job.results, path)
+                intact.forget(path)
             return why
     return ""

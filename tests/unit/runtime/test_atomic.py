@@ -31,20 +31,6 @@ def test_content_is_synced_before_the_rename(tmp_path, monkeypatch):
     assert order[:2] == ["sync", "rename"]
 
 
-def test_many_files_wait_for_the_disk_once(tmp_path, monkeypatch):
-    order = []
-    monkeypatch.setattr(os, "fsync", lambda _: order.append("file"))
-    monkeypatch.setattr(os, "sync", lambda: order.append("all"))
-    with atomic.synced_together():
-        atomic.write_bytes(tmp_path / "x", b"1")
-        atomic.write_bytes(tmp_path / "y", b"1")
-    assert order == ["all"] and names(tmp_path) == ["x", "y"]
-    with pytest.raises(ValueError), atomic.synced_together():
-        raise ValueError
-    atomic.write_bytes(tmp_path / "x", b"2")
-    assert order[1:] == ["file", "file"]
-
-
 def test_mode_follows_the_umask(tmp_path):
     old = os.umask(0o022)
     try:

@@ -61,19 +61,17 @@ def test_a_damaged_memory_is_no_memory(path, damaged):
     assert hashes.sha256(path) == first
 
 
-def test_a_file_of_a_job_is_checked_once_for_each_state(tmp_path):
-    path, results = tmp_path / "a.csv", str(tmp_path)
-
-    def known(intact: hashes.Intact, expected: str = "sum") -> bool:
-        return intact.check(results, str(path), path.stat(), expected)
+def test_a_file_of_a_job_is_checked_once_for_each_state(path):
+    def is_known(index: hashes.Index, checksum: str = "sum") -> bool:
+        return index.has(str(path), path.stat(), checksum)
 
     path.write_text("1")
-    intact = hashes.Intact()
-    assert [known(intact), known(intact)] == [False, True]
-    intact.save()
-    assert known(hashes.Intact()) and not known(hashes.Intact(), "another sum")
+    index = hashes.Index(hashes.INTACT)
+    assert [is_known(index), is_known(index)] == [False, True]
+    index.save()
+    assert is_known(hashes.Index(hashes.INTACT)) and not is_known(hashes.Index(hashes.INTACT), "another sum")
     before = path.stat()
     with path.open("r+") as file:  # the same inode, size and time of modification
         file.write("2")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert not known(hashes.Intact())
+    assert not is_known(hashes.Index(hashes.INTACT))
