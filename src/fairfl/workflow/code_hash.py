@@ -208,7 +208,7 @@ def _seen() -> dict[str, list[Any]]:
 
 def save() -> None:
     """Keep the hashes for the next plan; where nothing can be written that one computes them again."""
-    if _used.keys() != _seen().keys():
+    if not _used.keys() <= _seen().keys():
         with contextlib.suppress(OSError):
             atomic.write_text(MEMORY, json.dumps(_used))
 

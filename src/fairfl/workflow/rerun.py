@@ -275,7 +275,7 @@ class Rerun:
 
 
 def damage(job: Job, record: dict[str, Any], intact: Index | None = None) -> str:
-    """Return which file of a finished job is missing or not as the job left it. `intact` knows what need not be read."""
+    """Return which file of a finished job is missing or not as the job left it. `intact`: what need not be read."""
     for path in job.outputs:
         if why := records.damage(path, record, intact.has if intact else None):
             if intact:

@@ -23,7 +23,7 @@ from fairfl.runtime import atomic, inputs, locks, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.warm_start.launch import WORTH, StartServer
 from fairfl.terminal.display import Display, summary_lines
-from fairfl.workflow import code_hash, environment, plan, snakemake, snapshot, submissions, targets
+from fairfl.workflow import environment, plan, snakemake, snapshot, submissions, targets
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.invocation import Invocation
 from fairfl.workflow.recorded import available, rerun_of
@@ -113,7 +113,6 @@ class Session:
             names = snakemake.about_to_run(self.workflow, self.graph)
             self._lock(self.graph.job(name).rule for name in names)
             submissions.end_orphans(Path(self.results), self.say)
-            code_hash.save()
             self._seal(names)
         self.call = Invocation(
             lambda judge: targets.asked(self.workflow, judge),

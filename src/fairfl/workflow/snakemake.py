@@ -25,7 +25,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from fairfl.experiments.strict import load
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow import queue
+from fairfl.workflow import code_hash, queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
 from fairfl.workflow.submissions import Submissions, with_variables
@@ -279,6 +279,7 @@ class Decision:
             check_places(running)
             check_device(self.workflow, self.graph, running)
             self.rerun.intact.save()
+            code_hash.save()
         except FairflError as error:
             raise WorkflowError(blamed(self.workflow, str(error))) from None
         return jobs
