@@ -41,7 +41,7 @@ from fairfl.judgement.paired import LEVEL
 from fairfl.judgement.units import unit_words
 from fairfl.metrics.origin import origin
 from fairfl.planning import data
-from fairfl.runtime import atomic, tables
+from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
@@ -165,7 +165,7 @@ def _is_of(path: Path, compared: str) -> bool:
 
 
 def _takes(config: dict[str, Any]) -> list[str]:
-    """How long it takes, as `fairfl plan` says it; nothing if nothing is missing."""
+    """Lines of `fairfl plan` that say how long it takes; nothing if nothing is missing."""
     words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
     said = subprocess.run(
@@ -298,31 +298,20 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
 # -- what came out ----------------------------------------------------------------------------------
 def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
     """The differences as lines of text: a table for each setting and row, '+0.42 [-0.10, +0.94]' in its cells."""
-    texts = (
-        "setting",
-        "of",
-        "of_hyperparameters",
-        "algorithm",
-        "hyperparameters",
-        "metric",
-        "unit",
-    )
-    numbers = ("difference", "low", "high", "seeds")
-    blocks: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    for _, row in tables.rows(path, dict.fromkeys(texts, str) | dict.fromkeys(numbers, float)):
-        one = str(Variant.from_csv(row["of"], row["of_hyperparameters"]))
-        blocks.setdefault((row["setting"], one, row["seeds"]), []).append(row)
-    for (setting, one, seeds), rows in blocks.items():
-        metrics = list(dict.fromkeys(row["metric"] for row in rows))
-        units = dict.fromkeys(unit_words(row["unit"]) for row in rows)
-        cells: dict[str, dict[str, str]] = {}
-        for row in rows:
-            other = str(Variant.from_csv(row["algorithm"], row["hyperparameters"]))
-            cells.setdefault(other, {})[row["metric"]] = _cell(row, digits.get(row["metric"], 3))
-        lines = [(name, *(of.get(metric, "") for metric in metrics)) for name, of in cells.items()]
-        count = f"{seeds} seed{'s' * (seeds != '1')}"
-        yield f"\n{setting}, {', '.join(filter(None, units))}: means over the same {count}, with {LEVEL:.0%} intervals"
-        yield from aligned([(f"{one} minus", *metrics), *lines])
+    import pandas as pd
+
+    table = pd.read_csv(path, comment="#", keep_default_na=False, dtype=str)
+    for name, values in (("of", "of_hyperparameters"), ("algorithm", "hyperparameters")):
+        table[name] = list(map(str, map(Variant.from_csv, table[name], table[values])))
+    rows = table.to_dict("records")
+    table["cell"] = [_cell(row, digits.get(row["metric"], 3)) for row in rows]
+    for (setting, one, seeds), block in table.groupby(["setting", "of", "seeds"], sort=False):
+        cells = block.pivot(index="algorithm", columns="metric", values="cell").fillna("")
+        cells = cells.loc[block["algorithm"].unique(), block["metric"].unique()]
+        units = filter(None, dict.fromkeys(map(unit_words, block["unit"])))
+        count = "1 seed" if seeds == "1" else f"{seeds} seeds"
+        yield f"\n{setting}, {', '.join(units)}: means over the same {count}, with {LEVEL:.0%} intervals"
+        yield from aligned([(f"{one} minus", *cells.columns), *cells.itertuples(name=None)])
 
 
 def _cell(row: Mapping[str, str], digits: int) -> str:

@@ -115,7 +115,7 @@ def make_parser(command: str) -> argparse.ArgumentParser:
 
 
 def missing(module: str) -> str:
-    """What to do about a package that this interpreter does not have."""
+    """Advice about a package that this interpreter does not have."""
     return (
         f"{sys.executable} has no package {module!r}. In the repository, `make setup` installs what is needed into "
         ".venv; then run .venv/bin/fairfl. For an environment of your own: python -m pip install -e ."

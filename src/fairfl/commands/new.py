@@ -49,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def checked(kind: str, name: str) -> str:
     """The name. Raises FairflError if none of the kind can have it."""
-    named = f"a{'n' * (kind == 'algorithm')} {kind}"
+    named = "an algorithm" if kind == "algorithm" else f"a {kind}"
     pattern = "[a-z][a-z0-9]*" if kind == "paper" else "[a-z][a-z0-9_]*"
     if not re.fullmatch(pattern, name) or len(name) > _LONGEST:
         allowed = "small letters and digits" if kind == "paper" else "small letters, digits and _"

@@ -65,7 +65,7 @@ def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def split_at(words: list[str], word: str) -> tuple[list[str], list[str]]:
-    """What stands before a word, and the rest: the word and what stands behind it."""
+    """Split words before a given one: the word and what stands behind it."""
     place = words.index(word) if word in words else len(words)
     return words[:place], words[place:]
 

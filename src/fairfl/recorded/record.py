@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = Path("results/recorded")
-SCALE = (
-    "full"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
-)
+# The scale that is recorded; at others all jobs run, so that `quick` runs all of the code.
+SCALE = "full"
 METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet
 INLINE, LARGEST = (
     2**12,
@@ -31,7 +30,7 @@ INLINE, LARGEST = (
 
 
 class Origin(ResultFile):
-    """Who computed it, when, on what, and how long that took."""
+    """Origin of a result: code, machine, date and duration."""
 
     commit: str = Field(description='of the code that computed it; "" if no commit has that code')
     versions: dict[str, str]
@@ -63,12 +62,12 @@ class Entry(ResultFile):
 
     @property
     def content(self) -> str:
-        """What `hash` must be."""
+        """Return the right value of `hash`."""
         return fingerprint(self.model_dump(mode="json", exclude={"hash", "origin"}))
 
     @property
     def arithmetic(self) -> dict[str, str]:
-        """That of the job (fairfl.runtime.arithmetic); of older entries torch alone is known."""
+        """Arithmetic of the job (fairfl.runtime.arithmetic); of older entries torch alone is known."""
         said = next(
             (result["arithmetic"] for result in self.results.values() if "arithmetic" in result),
             None,
@@ -89,7 +88,7 @@ class _File(ResultFile):
 
 
 def without_code(spec: dict[str, Any]) -> dict[str, Any]:
-    """What a job computes from but code: two jobs with equal ones ought to have equal results."""
+    """Return the spec without code: two jobs with equal ones ought to have equal results."""
     return {key: value for key, value in spec.items() if key != "code"}
 
 

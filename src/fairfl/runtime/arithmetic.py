@@ -37,7 +37,7 @@ def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) ->
 
 
 def of_record(record: Mapping[str, Any]) -> Arithmetic:
-    """What a job's record says; of older ones torch alone is known."""
+    """Return what a job's record says; of older ones torch alone is known."""
     found: Arithmetic = record.get("arithmetic", record.get("versions", {}))
     return found
 

@@ -52,7 +52,7 @@ class _Random(random.Random):
 
 
 def state() -> dict[str, Any]:
-    """Where they stand, in types that torch.load takes from a file that is data only."""
+    """Return their states, in types that torch.load takes from a file that is data only."""
     import numpy as np
     import torch
 

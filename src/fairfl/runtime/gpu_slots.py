@@ -133,7 +133,7 @@ def take(alone: bool = False) -> str | None:
 
 
 def _folder() -> Path:
-    """Where the locks are: one folder per user, and per job on a cluster, where equal names may mean different GPUs.
+    """Folder of the locks: one per user, and per job on a cluster, where equal names may mean different GPUs.
 
     Not in XDG_RUNTIME_DIR, which differs between a login and cron, and is removed when the user logs out.
     """
@@ -203,7 +203,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _wait_for(look: Callable[[], Found | None], message: str) -> Found:
-    """What `look` finds, at last. Says once that it waits; Ctrl-C and SIGTERM end that."""
+    """Wait for what `look` finds. It says once that it waits; Ctrl-C and SIGTERM end that."""
     result = look()
     if result is None:
         print(message, flush=True)

@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
 def parse(
     argv: list[str] | None, rule: str, kind: type[Spec], *options: str, **files: str
 ) -> tuple[argparse.Namespace, Spec]:
-    """What a job was called with (see `parser`), and its spec. Raises FairflError if that is not JSON of `kind`."""
+    """Parse what a job was called with (see `parser`), and its spec. Raises FairflError if it is no JSON of `kind`."""
     args = parser(rule, *options, spec=True, **files).parse_args(argv)
     return args, spec_of(args, kind)
 
@@ -179,7 +179,7 @@ def run_context(
 
 
 class _Note:
-    """Which instruction sets have computed what is in a checkpoint, in a file beside it."""
+    """A file beside a checkpoint: which instruction sets have computed what is in it."""
 
     def __init__(self, checkpoint: Path, key: str) -> None:
         self.checkpoint, self.key = checkpoint, key

@@ -65,7 +65,7 @@ class Kept:
 
 
 def at(folder: Path) -> Kept | None:
-    """What is kept in this folder; None if nothing is that can be used."""
+    """Return what is kept in this folder; None if nothing is that can be used."""
     record = records.read(folder / "record")
     return Kept(folder, record) if record else None
 

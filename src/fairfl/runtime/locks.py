@@ -120,7 +120,7 @@ def _sign(file: FileIO, token: str) -> None:
 
 
 def _signed(file: FileIO) -> dict[str, Any]:
-    """What the owner wrote; empty if it did not come to the end of that."""
+    """Read what the owner wrote; empty if it did not come to the end of that."""
     file.seek(0)
     try:
         owner = json.loads(file.read())

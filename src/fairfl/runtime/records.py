@@ -54,7 +54,7 @@ Known = Callable[[str, os.stat_result, str], bool]
 
 
 def damage(path: str, record: dict[str, Any], known_good: Known | None = None) -> str:
-    """What is wrong with a file that a job has left, "" if nothing is: 'table1.csv is missing'.
+    """Say what is wrong with a file that a job has left, "" if nothing is: 'table1.csv is missing'.
 
     `known_good` may say of a file of this state and checksum that it need not be read again.
     """

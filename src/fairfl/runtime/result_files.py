@@ -55,7 +55,7 @@ class SurrogateResult(ResultFile):
 
 
 class TunedChoice(ResultFile):
-    """What fairfl.jobs.tune chose for one algorithm in one setting."""
+    """Choice of fairfl.jobs.tune for one algorithm in one setting."""
 
     setting: str
     algorithm: str
@@ -70,7 +70,7 @@ class Summary(ResultFile):
     """summary.json of a run, from fairfl.jobs.train or, with `recorded`, from the record."""
 
     class Recorded(ResultFile):
-        """What a restored run says of itself."""
+        """Origin of a stored run."""
 
         commit: str = Field(description='of the code that computed it; "": no commit has that code')
         same_code: bool = Field(description="whether today's code for this run is that one")
@@ -78,7 +78,7 @@ class Summary(ResultFile):
 
         @property
         def shown(self) -> str:
-            """What is to be noted next to its numbers; "" if today's code is that which computed it."""
+            """Note next to its numbers; "" if today's code is that which computed it."""
             return f"the code of {self.commit or 'no commit'}" if not self.same_code else ""
 
     spec: dict[str, Any]
@@ -100,7 +100,7 @@ class Summary(ResultFile):
 
 
 class Seconds(ResultFile):
-    """What fairfl.jobs.timing measured in one setting, and on what."""
+    """Measurements of fairfl.jobs.timing in one setting, and on what."""
 
     class Variant(ResultFile):
         algorithm: str

@@ -29,7 +29,7 @@ def work_from(copy: Path | None) -> None:
 
 
 def in_copy(path: Path) -> Path:
-    """Where a file of the project lies for this process; all other paths stay as they are."""
+    """Return where a file of the project lies for this process; all other paths stay as they are."""
     sealed = _copy / path if _copy else path
     return sealed if sealed.is_file() else path
 

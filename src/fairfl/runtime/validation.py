@@ -103,7 +103,7 @@ def problems(error: ValidationError, model: Any, where: str, prefix: str = "") -
 
 
 def _as_written(kind: str, value: Any) -> str:
-    """What YAML made of a word that was meant as something else."""
+    """Explain what YAML made of a word that was meant as something else."""
     if kind == "string_type" and isinstance(value, bool):
         return "; YAML takes NO, off, on, yes, ... for true or false unless they are in quotes"
     if kind == "string_type" and isinstance(value, int | float):

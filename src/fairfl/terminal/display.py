@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
 from fairfl.terminal import summary
-from fairfl.terminal.names import called, counted, describe_job, located
+from fairfl.terminal.names import KINDS, called, counted, describe_job, located
 from fairfl.terminal.progress import RunProgress, span
 
 VARIABLE = "FAIRFL_DISPLAY"
@@ -65,13 +65,6 @@ class Display(logging.Handler):
         self.stream, self.dry = stream or sys.stderr, dry
         self.alone: tuple[str, ...] = summary.HERE  # where a command runs one job again
         self.run = RunProgress()
-        self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
-        self.idle: Callable[[], Iterator[str]] = lambda: iter(
-            ()
-        )  # what is said where nothing is to do
-        self.told: Callable[[dict[str, Counter[str]]], list[str]] = (
-            lambda reasons: []
-        )  # what a dry run says of them
         self.expected = lambda jobs: ""
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
@@ -87,10 +80,20 @@ class Display(logging.Handler):
         self.run.speak = partial(describe_job, workload)
         self.run.locate = partial(located, workload, results)
         self.run.asked = asked
-        self.idle = lambda: summary.output_paths(self.run, summaries)
+        self._summaries = summaries
         atexit.register(self.stop)
         for fault in workload.faulty.values():
             self.say(f"left out: {fault}")
+
+    def explain(
+        self,
+        rules: Iterable[str],
+        why: Callable[[str], str],
+        dry_run: Callable[[dict[str, Counter[str]]], list[str]],
+    ) -> None:
+        """Learn which rules leave files, why the job with a log must run, what a dry run says of reasons by rule."""
+        self.run.kinds = dict.fromkeys([*KINDS, *rules])
+        self._why, self._dry_run = why, dry_run
 
     # -- Snakemake's records --------------------------------------------------------------------
     def emit(self, record: logging.LogRecord) -> None:
@@ -115,11 +118,11 @@ class Display(logging.Handler):
         if record.levelno >= logging.WARNING:
             self.say("\n".join(line for line in _PLACE.sub("", text).splitlines() if line.strip()))
         elif text.startswith("This was a dry-run"):
-            self.finish(iter(self.told(self.reasons)))
+            self.finish(iter(self._dry_run(self.reasons)))
         elif text.startswith(_NEWS):
             self.say(text)
             if text.startswith(_NEWS[0]):
-                self.finish(self.idle())
+                self.finish(summary.output_paths(self.run, self._summaries))
 
     def _run_info(self, record: Mapping[str, Any]) -> None:
         self.run.plan(record["stats"])
@@ -134,7 +137,7 @@ class Display(logging.Handler):
 
     def _job_info(self, record: Mapping[str, Any]) -> None:
         if self.dry and record["rule_name"] in self.run.kinds:
-            why = self.why(record["log"][0]) if record["log"] else ""
+            why = self._why(record["log"][0]) if record["log"] else ""
             self.reasons.setdefault(record["rule_name"], Counter())[why or record["reason"]] += 1
         elif not self.dry:
             self.run.start(record["jobid"], record)
@@ -169,7 +172,7 @@ class Display(logging.Handler):
             self.say(text)
 
     def _tell(self) -> None:
-        """Where there are no bars: a line now and then, though no job ends."""
+        """Say a line now and then, though no job ends, where there are no bars."""
         while not self._ended.wait(EVERY):
             self.say(line(self.run))
 
@@ -241,7 +244,8 @@ def screen(run: RunProgress, stream: TextIO) -> Any:
                 f"{job.name} · {job.doing() or span(run.clock() - job.begun)}"
                 for job in jobs[:SHOWN]
             ]
-            lines += [f"and {len(jobs) - SHOWN} more"] * (len(jobs) > SHOWN)
+            if len(jobs) > SHOWN:
+                lines.append(f"and {len(jobs) - SHOWN} more")
             failed = f", {len(run.failed)} failed" if run.failed else ""
             lines.append(f"{run.done.total():,} of {run.total:,} jobs{failed}")
             return Group(bars, *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))

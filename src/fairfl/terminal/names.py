@@ -66,7 +66,7 @@ def describe_job(workload: Workload, rule: str, wildcards: Mapping[str, str]) ->
 
 
 def located(workload: Workload, results: Path, target: str) -> list[Path]:
-    """Where a target may lie: a table as Markdown, a figure as PDF, a paper's folder, else a file of that name."""
+    """List where a target may lie: a table as Markdown, a figure as PDF, a paper's folder, else a file of that name."""
     if target in workload.known:
         paper, key, _ = workload.known[target]
         return [Path(results, paper, f"{key}.{ending}") for ending in ("md", "pdf")]

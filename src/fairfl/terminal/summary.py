@@ -36,7 +36,7 @@ def success_lines(
 
 
 def output_paths(run: RunProgress, results: Path) -> Iterator[str]:
-    """Where that lies what was asked for: the page, else a line for each table, figure, paper or file that is there."""
+    """Say where the targets lie: the page, else a line for each table, figure, paper or file that is there."""
     page = results / "index.html"
     if ("page" in run.done or "all" in run.asked()) and page.exists():
         yield f"page: {page.absolute().as_uri()}"
@@ -49,7 +49,7 @@ def output_paths(run: RunProgress, results: Path) -> Iterator[str]:
 
 
 def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[str]:
-    """What comparison.csv and claims.csv say, in a line each at most; other readings of a paper count in none."""
+    """Sum up comparison.csv and claims.csv, in a line each at most; other readings of a paper count in none."""
     if not (results / "claims.csv").is_file():
         return
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
@@ -110,7 +110,7 @@ def interrupted(
 def failures(
     run: RunProgress, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
 ) -> Iterator[str]:
-    """What failed, each job once, those of one cause together. The first comes last: its log is what should be read."""
+    """Say what failed, each job once, those of one cause together. The first comes last: its log should be read."""
     (first, *alike), *others = run.alike()
     for job, *more in reversed(others):
         yield f"failed: {job.name}"
@@ -128,8 +128,8 @@ def failures(
 def similar_failures(jobs: list[RunningJob]) -> Iterator[str]:
     """A line for jobs that failed like the one above."""
     if jobs:
-        names = "; ".join(job.name for job in jobs[:NAMED]) + "; ..." * (len(jobs) > NAMED)
-        yield f"   {len(jobs)} more in the same way: {names}"
+        names = [job.name for job in jobs[:NAMED]] + ["..." for _ in jobs[NAMED : NAMED + 1]]
+        yield f"   {len(jobs)} more in the same way: {'; '.join(names)}"
 
 
 def rerun_command(

@@ -39,9 +39,8 @@ def run_from(code: Path) -> None:
     """Let jobs import from this copy of the project, and from nowhere else but the interpreter's own libraries."""
     os.environ[sealed.VARIABLE] = str(code.absolute())
     os.environ["PYTHONPATH"] = str(code.absolute() / "src")
-    os.environ["PYTHONHASHSEED"] = (
-        "0"  # the order of a set of words is part of what a plug-in computes with
-    )
+    # The order of a set of words is part of what a plug-in computes with.
+    os.environ["PYTHONHASHSEED"] = "0"
 
 
 def check_places(jobs: Iterable[Job]) -> None:
@@ -61,8 +60,8 @@ def check_places(jobs: Iterable[Job]) -> None:
 
 
 def preloaded(workload: Workload, jobs: Iterable[Job]) -> list[str]:
-    """What a start server imports for these jobs: LIBRARIES of the workflow's models, as far as they are installed, and
-    the modules that all jobs of a rule run, so no plug-in that only some name.
+    """List what a start server imports for these jobs: LIBRARIES of the workflow's models, as far as these are there,
+    and the modules that all jobs of a rule run, so no plug-in that only some name.
     """
     models = {workload.settings[run.setting].model.name for run in workload.runs}
     wanted = {

@@ -242,7 +242,7 @@ class Graph:
 
 
 def _asked(rule: Rule, name: str, item: Callable[[Any], Paths], values: SimpleNamespace) -> Paths:
-    """What a function of input returns. Raises FairflError if the rule lacks a wildcard that it looks at."""
+    """Return what a function of input does. Raises FairflError if the rule lacks a wildcard that it looks at."""
     try:
         return item(values)
     except AttributeError as error:
@@ -261,7 +261,7 @@ def name_of(log: str) -> str:
 
 
 def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> dict[str, Any]:
-    """What the result of a job depends on, code included; without the numbers among its wildcards.
+    """Return what the result of a job depends on, code included; without the numbers among its wildcards.
 
     A `spec` that has a parameter `files` gets the paths of the inputs that come by name, {input: {name: path}}.
     """

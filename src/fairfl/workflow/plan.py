@@ -3,6 +3,7 @@
 The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the jobs of the same Snakefile. Runs nothing.
 """
 
+import functools
 import re
 from collections import Counter
 
@@ -47,7 +48,7 @@ def lines(rerun: Rerun) -> list[str]:
 
 
 def kind(reason: str) -> str:
-    """What many reasons have in common: names of modules and keys without values, no names of jobs and files."""
+    """Return what many reasons have in common: names of modules and keys without values, no names of jobs and files."""
     if "which it reads" in reason or reason.startswith(("reads ", "no longer reads ")):
         return "what it reads has changed"
     if reason.startswith("its record is "):
@@ -99,7 +100,7 @@ def _shares(reasons: Counter[str]) -> str:
 
 
 def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
-    """How many jobs would run, then a line for each kind."""
+    """Say how many jobs would run, then a line for each kind."""
     number = sum(counter.total() for counter in reasons.values())
     return [
         f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:",
@@ -109,19 +110,14 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
 
 def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
-
-    def why(log: str) -> str:
-        return kind(rerun.reason(name_of(log)))
-
-    display.run.kinds = dict.fromkeys(
-        [*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)]
+    rules = [rule.name for rule in rerun.graph.rules.values() if rule.outputs]
+    display.explain(
+        rules, lambda log: kind(rerun.reason(name_of(log))), functools.partial(dry_run, scale=scale)
     )
-    display.why = why
-    display.told = lambda reasons: dry_run(reasons, scale)
 
 
 def dry_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
-    """What `snakemake -n` says of jobs that would run."""
+    """Lines of `snakemake -n` about jobs that would run."""
     return [
         *would_run(reasons, scale),
         "`fairfl plan` says what that costs and which published numbers it checks",

@@ -69,7 +69,7 @@ class Recorded:
         return self.records[setting]
 
     def stored(self, job: Job) -> Stored | None:
-        """What stands for a job: an entry of the same code if there is any, else the newest."""
+        """Find what stands for a job: an entry of the same code if there is any, else the newest."""
         fitting = self._fitting(job)
         code = fingerprint(job.parsed["code"]) if fitting else ""
         same = [entry for entry in fitting if entry.code == code]
@@ -230,7 +230,7 @@ def check_finite(job: Job, table: Any, has_diverged: bool) -> None:
 
 
 def numbers(entry: Entry) -> dict[str, Any]:
-    """What came out, without how long it took."""
+    """Return what came out, without how long it took."""
     keep = {
         name: {k: v for k, v in values.items() if k not in records.HOW}
         for name, values in entry.results.items()
@@ -245,7 +245,7 @@ def differing(old: Entry, new: Entry) -> list[str]:
 
 
 def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
-    """Who, when, where: as the result says or, where it does not, the job's record."""
+    """Read who, when, where: as the result says or, where it does not, the job's record."""
     device = how.get("device") or arithmetic.of_record(left).get("device", "")
     seconds = float(how.get("seconds", 0.0))
     hours, on_cpu = seconds / 3600, device in ("cpu", "")
@@ -262,7 +262,7 @@ def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
 
 
 class Commits:
-    """Which commit has the code of a job."""
+    """Finds the commit that has the code of a job."""
 
     def __init__(self) -> None:
         git = shutil.which("git")
@@ -349,7 +349,7 @@ _NAMES = {
 
 
 def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
-    """What a job would compute from, without code and without files of the project; None if it is none of today's."""
+    """Return what a job would compute from, without code and files of the project; None if it is none of today's."""
     rule, _, rest = name.partition("/")
     match = re.fullmatch(_NAMES[rule], rest)
     if match is None:

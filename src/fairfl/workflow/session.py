@@ -43,9 +43,7 @@ class Session:
 
     workload: Workload  # `load` sets these
     results: str  # folder of this scale
-    summaries: (
-        str  # of comparison, claims and page: a selection has its own, those of the whole stay
-    )
+    summaries: str  # folder of comparison, claims and page: a selection has its own
     gpus: int  # that a job takes: 1 or 0
     graph: Graph  # `plan` sets it
 
@@ -158,7 +156,7 @@ class Session:
         return f"{self._job_specs}/{self.graph.producer(output)}.json"
 
     def paths_of(self, output: str, name: str) -> list[str]:
-        """What the job of this output reads under a name, be it a file or stored."""
+        """List what the job of this output reads under a name, be it a file or stored."""
         paths = self.graph.job(self.graph.producer(output) or "").reads.get(name, [])
         return [paths] if isinstance(paths, str) else paths
 
@@ -210,7 +208,7 @@ class Session:
             raise WorkflowError(why)
 
     def _say_last_words(self) -> None:
-        """What was built, checked or failed, then the files that were edited meanwhile: the next call reads them."""
+        """Say what was built, checked or failed, and which files were edited meanwhile: the next call sees them."""
         if self.display:
             given = snakemake.given_config(self.workflow)
             papers, scale = self.workload.papers, self.workload.scale.scale
@@ -224,8 +222,8 @@ class Session:
                 f"{os.path.relpath(copy)} was deleted while jobs worked from it: leave it, and call again"
             )
         elif edits := snapshot.edited(self.root, copy):
-            shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)
-            self.say(f"edited meanwhile: {shown}; the next call sees it")
+            more = f" and {len(edits) - 5} more" if edits[5:] else ""
+            self.say(f"edited meanwhile: {', '.join(edits[:5])}{more}; the next call sees it")
 
 
 def _print_error(text: str) -> None:

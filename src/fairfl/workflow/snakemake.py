@@ -83,7 +83,7 @@ def graph_of(workflow: "Workflow", workload: Any) -> Graph:
 
 
 def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """What the Snakefile below `root` defines under this configuration; nothing is planned or run.
+    """Return what the Snakefile below `root` defines under this configuration; nothing is planned or run.
 
     Raises FairflError for what the user must mend.
     """
@@ -117,7 +117,7 @@ def cores(workflow: "Workflow") -> int | None:
 
 
 def display(workflow: "Workflow") -> "Display | None":
-    """What shows this run in the place of Snakemake's lines; None if the user wants those, or on a cluster's node."""
+    """Return what shows this run, not Snakemake's lines; None if the user wants those, or on a cluster's node."""
     from fairfl.terminal.display import VARIABLE, Display
 
     settings = workflow.logger_manager.settings
@@ -139,7 +139,7 @@ def display(workflow: "Workflow") -> "Display | None":
 
 
 def given_config(workflow: "Workflow") -> dict[str, Any]:
-    """What `--config` says."""
+    """Return what `--config` says."""
     return dict(workflow.config_settings.config)
 
 
@@ -170,7 +170,7 @@ def runs_here(workflow: "Workflow", at_least: int) -> bool:
 
 
 class Decision:
-    """What Snakemake is told of the jobs: which of them must run, and what they read.
+    """Tells Snakemake of the jobs: which of them must run, and what they read.
 
     The only place that changes private attributes of Snakemake; each has a comment.
     """

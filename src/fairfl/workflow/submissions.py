@@ -234,7 +234,7 @@ class Submissions:
             self.submit(time.monotonic())
 
     def submit(self, now: float) -> None:
-        """What is full, or has waited long enough for company, as far as so many may be under way."""
+        """Submit what is full, or has waited long enough for company, as far as so many may be under way."""
         with self._lock:
             self._pack(waits=now - self.last < QUIET)
             while self.ready and len(self.under_way) < self.most and now > self.paused:
@@ -243,7 +243,7 @@ class Submissions:
                 self.executor._job_submission_executor.submit(self.executor.run_job, submission)
 
     def command(self, job: Any) -> str:
-        """What the cluster runs. Where the sealed copy lies is part of it: not every cluster passes variables on."""
+        """Return what the cluster runs. It names the sealed copy, since not every cluster passes variables on."""
         if isinstance(job, Submission) and self.preloaded is not None:
             words = [sys.executable, "-P", "-m", "fairfl.runtime.submission", str(job.file)]
             return with_variables(self.environment, shlex.join(words))
@@ -258,7 +258,7 @@ class Submissions:
             self._success(_of(info, job))
 
     def failed(self, info: Any, msg: str | None = None, **how: Any) -> None:
-        """What of a submission has ended well or badly; the rest goes on."""
+        """Report what of a submission has ended well or badly; the rest goes on."""
         if not isinstance(submission := info.job, Submission):
             return self._error(info, msg, **how)
         with self._lock:
@@ -369,7 +369,7 @@ def with_variables(environment: Mapping[str, str], command: str) -> str:
 
 
 def refusal(message: str) -> str:
-    """What sbatch says, without the command; another message as it is."""
+    """Return what sbatch says, without the command; another message as it is."""
     found = re.search(r"The error message was '(.*?)'\.\n", message, re.S)
     return " ".join(found[1].replace("sbatch: error: ", "").split()) if found else message.strip()
 

@@ -75,7 +75,7 @@ class Verifier:
 
 
 def of_what(job: str) -> tuple[Any, ...]:
-    """What a job is of, whatever its seed, and however the hyper-parameters of its variant are written."""
+    """Return what a job is of, whatever its seed, and however the hyper-parameters of its variant are written."""
     rule, *words = re.sub(r"/seed\d+(?=/|$)", "/seed", job).split("/")
     if rule == "train":
         with contextlib.suppress(FairflError, ValueError):  # a folder that no variant has
@@ -115,7 +115,7 @@ def orphaned(root: Path, config: Config, folder: Path) -> list[tuple[str, Path]]
 
 
 def _planned(root: Path, config: Config) -> set[tuple[Any, ...]]:
-    """What all jobs are of that this configuration has a target for."""
+    """Return what all jobs are of that this configuration has a target for."""
     graph: Graph = snakemake.parsed(root, config.model_dump(mode="json"))["graph"]
     if faulty := graph.workload.faulty:
         raise FairflError("\n".join(faulty.values()))
@@ -158,7 +158,7 @@ def clear(root: Path, given: dict[str, Any], yes: bool = False, dry: bool = Fals
         ) from None
     for path in found:
         print(path)
-    files = f"{len(found)} file{'s' * (len(found) != 1)}"
+    files = "1 file" if len(found) == 1 else f"{len(found)} files"
     if found and not (yes or dry or sys.stdin.isatty()):
         raise FairflError(f"nothing is deleted yet: `fairfl clear --yes` deletes these {files}")
     if (

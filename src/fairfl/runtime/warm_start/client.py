@@ -22,9 +22,9 @@ STARTED = b"+"
 
 
 def identity() -> tuple:
-    """What a process has from its start, beside variables, and cannot change: where it differs from the server's, the
-    server cannot stand in. By the folder of the interpreter: without `site` (-S), which is a third of a client's time,
-    it does not find out about a virtual environment.
+    """Properties that a process has from its start and cannot change, beside variables: where they differ from the
+    server's, that one cannot stand in. By the folder of the interpreter: without `site` (-S), which is a third of a
+    client's time, it does not find out about a virtual environment.
 
     Raises OSError where there is no /proc.
     """

@@ -261,7 +261,7 @@ class Server:
 
 
 def run(name: str) -> NoReturn:
-    """What `python -m NAME` does, and leave without taking torch down."""
+    """Do what `python -m NAME` does, and leave without taking torch down."""
     code: str | int | None = 0
     try:
         module = importlib.import_module(name)
