@@ -89,7 +89,7 @@ FILES = [
     (read_zip, zipped(b=b"x"), "x.zip: damaged archive"),
     (read_zip, zipped(a=b"x" * 100).replace(b"\x08\x00", b"\x63\x00"), "x.zip: damaged archive"),
     (read_leaf, "[" * 100_000, "nested too deep"),
-    (read_leaf, leaf(x="[[NaN]]"), "NaN is no number of JSON"),
+    (read_leaf, leaf(x="[[NaN]]"), "NaN is not a number of JSON"),
     (read_leaf, leaf(x="[[1,2]]"), "not a file of LEAF (cannot reshape"),
     (read_leaf, leaf(x="[[" + "2," * 783 + "2]]"), "a pixel is not within 0..1"),
     (read_leaf, leaf(y="[62]"), "labels row 0 is 62; expected 0..61"),

@@ -57,7 +57,7 @@ SPECS = [  # job, its spec, the rest of its command line, the refusal
     (train, TRAIN | {"model": CNN}, "toy: cnn with 3 blocks is too deep for images of shape [1, 4, 4]"),
     (train, TRAIN | {"loss": "logistic"}, "toy: loss logistic is for 2 classes, the data have 3"),
     (train, {}, "--spec: model: missing; it has no default"),
-    (local_optimum, LEARNT | OPTIMUM, "there is no client 3"),
+    (local_optimum, LEARNT | OPTIMUM, "no such client 3"),
     (
         local_optimum,
         LEARNT | OPTIMUM | {"client": 1, "model": {"name": "lstm"}},

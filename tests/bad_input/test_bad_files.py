@@ -99,7 +99,7 @@ FILES = [
     (content, {"name": "client0.json", "content": b""}, "json: damaged: not valid JSON"),
     (content, {"name": "client0.json", "content": b"[]"}, "damaged: []: expected a mapping"),
     (content, {"name": "client0.json", "content": b'{"loss_train": 1}'}, "missing; it has no default; delete it and r"),
-    (content, optimum(b"NaN"), "NaN is no number of JSON"),
+    (content, optimum(b"NaN"), "NaN is not a number of JSON"),
     (content, optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
     (content, optimum(b'1, "loss_test": 2'), "'loss_test' is given twice"),
     (content, table(b""), "tidy.csv: no column 'setting'"),

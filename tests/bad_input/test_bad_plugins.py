@@ -68,7 +68,7 @@ MISSPELT = {
 @pytest.mark.parametrize("name", MISSPELT)
 def test_a_method_that_is_no_hook(read, name):
     text = f"{HEAD}\n    def {name}(self, state, received):\n        return None\n"
-    refused(read, text, f"{FILE}, line 16: Mine.{name} is no hook of Algorithm", MISSPELT[name])
+    refused(read, text, f"{FILE}, line 16: Mine.{name} is not a hook of Algorithm", MISSPELT[name])
 
 
 def test_every_fault_has_a_line(read):
@@ -86,7 +86,7 @@ def test_every_fault_has_a_line(read):
         ("    def aggregate", "    if True:\n      def aggregate", "expected attributes and methods, not if True:"),
         ("    def aggregate", "    async def aggregate", "expected attributes and methods, not async def aggregate"),
         ("(Algorithm[Config]", "(Mixed, Algorithm[Config]", "extends more than Algorithm"),
-        ("state\n", "state\n\n\ndef configure_clients(self, state, received):\n    pass\n", "stands in no class"),
+        ("state\n", "state\n\n\ndef configure_clients(self, state, received):\n    pass\n", "is in no class"),
         ("Field(0.1, ge", "Field(-1, ge", "default of mu: -1: Input should be greater than or equal to 0"),
         ("class Config", "LIMIT = 1 / 0\n\n\nclass Config", "line 6: ZeroDivisionError: division by zero"),
         ("def aggregate(", "def aggregate((", "line 13: SyntaxError: Function parameters cannot be parenthesized"),

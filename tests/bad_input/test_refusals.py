@@ -84,7 +84,7 @@ PAPER = [
     ("eagle", f"{ROW}/hyperparameters/lambda", "../../x", "'../../x' cannot be part of a file name"),
     ("eagle", f"{ROW}/hyperparameters/lambda", "x" * 300, "is too long for the name of a file"),
     ("eagle", f"{ROW}/hyperparameters", {f"key{n}": 1 for n in range(40)}, "too long for the name of a folder"),
-    ("eagle", f"{ROW}/modifiers", {"dp": 3}, "modifiers.dp: 3 is no mapping"),
+    ("eagle", f"{ROW}/modifiers", {"dp": 3}, "modifiers.dp: 3 is not a mapping"),
     ("eagle", f"{ROW}/setting", "nowhere", "row 5: setting 'nowhere' is not one of"),
     ("eagle", f"{ROW}/algorithm", "eagel", "did you mean 'eagle'"),
     ("eagle", f"{TABLE}/columns", ["gap_mx"], "columns: metric: unknown 'gap_mx'; did you mean 'gap_max'"),

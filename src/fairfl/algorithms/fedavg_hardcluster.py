@@ -28,7 +28,7 @@ from fairfl.runtime.errors import FairflError
 
 
 class Config(Strict):
-    M: int = Field(ge=1, description="number of cluster models, that of the FOCUS run; 1 is FedAvg")
+    M: int = Field(ge=1, description="number of cluster models, as in the FOCUS run; 1 is FedAvg")
 
 
 class HardCluster(Algorithm[Config]):

@@ -64,7 +64,7 @@ class Config(Strict):
     )
     start: Literal["own", "same"] = Field(
         "own",
-        description="first th_k: numbers shuffled for each client, or the first model (use it for pretrained ones)",
+        description="first th_k: numbers shuffled for each client, or the initial model (use it for pretrained ones)",
     )
 
     @model_validator(mode="after")

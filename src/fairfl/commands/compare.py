@@ -112,7 +112,7 @@ def _run(
     _at_hand(workload, artifact, args)
     compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
     name = args.name or _free(f"{variants[0].algorithm}{args.target}", compared)
-    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
+    head = f"{_HEAD} {' '.join(argv)}`, and rewrites it each time: change it in a copy.\n{compared}"
     path = _write(name, head + experiment(name, workload, artifact, variants), compared, undo)
     preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
     chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]

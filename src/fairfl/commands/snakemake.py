@@ -75,7 +75,7 @@ def _check(word: str) -> None:
     key, given, value = word.partition("=")
     if not given:
         raise FairflError(
-            f"--config: {word!r} is no key=value: put `--` before targets that follow --config"
+            f"--config: {word!r} has no '=': put `--` before targets that follow --config"
         )
     name, dot, part = key.partition(".")
     if name not in Config.model_fields:

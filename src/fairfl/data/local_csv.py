@@ -29,10 +29,10 @@ class Config(Strict):
         [], description="features that are words: a column of 0 and 1 for each word (one-hot)"
     )
     client: str | None = Field(
-        None, description="column of the owners, for partition by_client; null: there is none"
+        None, description="column of the owners, for partition by_client; null: no owners"
     )
     cluster: str | None = Field(
-        None, description="column with the true cluster of each owner; null: there is none"
+        None, description="column with the true cluster of each owner; null: no clusters"
     )
     missing: Literal["drop", "mean"] | None = Field(
         None,

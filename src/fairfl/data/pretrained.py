@@ -102,7 +102,7 @@ def weights_file(choice: str, model: str) -> Path:
         )
     if path is None:
         raise FairflError(
-            f"model.pretrained: {choice!r} is no file of weights; use {IMAGENET!r}, a file or null"
+            f"model.pretrained: {choice!r} does not hold weights; use {IMAGENET!r}, a file or null"
         )
     _verify(path)
     return path

@@ -55,7 +55,7 @@ _END = re.compile(r"(?<=[.!?])\s+")
 class Config(Strict):
     """Options of the data set."""
 
-    topics: int = Field(10, ge=1, le=20, description="the first so many of TOPICS")
+    topics: int = Field(10, ge=1, le=20, description="the first n of TOPICS")
     sentences: int = Field(
         200, ge=1, lt=2**32, description="most sentences of a topic, each only once"
     )

@@ -83,8 +83,8 @@ class VerdictConfig(_FromTheCommandLine):
     noise_window: int = Field(
         10,
         ge=0,
-        description="the noise of fewer than three seeds, or of seeds with one draw of clients, is at least that of "
-        "this many last evaluations of the run; 0: no such bound",
+        description="the noise of fewer than three seeds, or of seeds that sample the same clients, is at least "
+        "the noise of this many last evaluations of the run; 0: no such bound",
     )
 
 

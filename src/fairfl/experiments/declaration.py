@@ -178,7 +178,7 @@ def _faults(
         if isinstance(part, ast.ClassDef):
             inside += _methods(part)
         elif isinstance(part, ast.FunctionDef) and part not in inside and _takes_self(part):
-            what = "stands in no class, nobody would call it; is it indented right?"
+            what = "is in no class and would never be called; is it indented right?"
             yield part.lineno, f"{part.name}(self, ...) {what}"
 
 

@@ -97,7 +97,7 @@ class Explanation(Strict):
         None, description="what the rows show beyond their numbers, in at most 30 words"
     )
     outcome: Literal["explained", "unresolved", "fixed"] = Field(
-        description="explained: it is the reason; unresolved: it is not, or cannot be told; fixed: it was the reason"
+        description="explained: it is the reason; unresolved: it is not, or cannot be decided; fixed: it was the reason"
     )
     algorithms: Names | None = Field(
         None, description="null: all; else algorithms, or variants such as qffl/q=0.1"

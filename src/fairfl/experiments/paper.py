@@ -86,7 +86,7 @@ class Row(Strict):
         for name, options in value["modifiers"].items():
             if not isinstance(options, dict):
                 raise ValueError(
-                    f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults"
+                    f"modifiers.{name}: {options!r} is not a mapping of parameters; {{}} takes the defaults"
                 )
             own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
         return {**value, "hyperparameters": own, "modifiers": {}}
@@ -131,15 +131,15 @@ class SelectedArtifact(Strict):
     columns: Names = Field(default_factory=list, description="metric ids, in print order")
     columns_of: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="algorithm -> those of the columns that its rows have; others have all",
+        description="algorithm -> the columns that its rows have; others have all",
     )
     columns_in: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="setting -> those of the columns that it has; others have all",
+        description="setting -> the columns that it has; others have all",
     )
     baseline: Row | None = Field(
         None,
-        description="what runs are held against, client by client (accuracy_gain); runs even if it has no row",
+        description="baseline of runs, client by client (accuracy_gain); runs even if it has no row",
     )
     layout: Layout = Field(default_factory=Layout, description="table, lines by columns")
     rules: list[int] = Field(
@@ -296,8 +296,8 @@ class Paper(Strict):
     topic: str = Field("", description="in a few words, for the table of all papers")
     sources: Literal["quoted", "own"] = Field(
         "quoted",
-        description="quoted: each value has a source, each claim a reference; own: an experiment of one's own, which "
-        "needs neither of them, nor a citation",
+        description="quoted: each value has a source, each claim a reference; own: your experiment, which needs "
+        "neither of them, nor a citation",
     )
     citation: str = ""
     arxiv: str = ""
@@ -305,7 +305,7 @@ class Paper(Strict):
     algorithms: dict[Name, DescribedAlgorithm]
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict,
-        description="modifier -> parameters in this paper, under those of a row",
+        description="modifier -> parameters in this paper, unless a row has others",
     )
     settings: dict[Name, Setting] = Field(
         default_factory=dict,

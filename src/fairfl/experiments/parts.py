@@ -117,7 +117,7 @@ class Surrogate(Strict):
     epochs: Count | None = Field(None, description="null: rounds x local_epochs")
     every: Count | None = Field(
         None,
-        description="epochs between two measurements; the optimizer starts anew after each; null: local_epochs",
+        description="epochs between two measurements; the optimizer restarts after each; null: local_epochs",
     )
     batch_size: Literal["setting", "pooled"] = Field(
         "setting",

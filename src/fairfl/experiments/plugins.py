@@ -36,7 +36,7 @@ def unfit(kind: str, name: str) -> str:
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         return "is called otherwise than by small letters, digits and _"
     if not path.is_file():
-        return "is a link to nothing" if path.is_symlink() else "is no file"
+        return "is a link to nothing" if path.is_symlink() else "is not a file"
     if (PACKAGE / kind / name / "__init__.py").exists():
         return f"folder {name}/ has its name"
     try:

@@ -103,7 +103,7 @@ class Setting(Strict):
         description="a file of models/ and its parameters"
     )
     partition: Annotated[Choice, AfterValidator(partial(_resolved, "partition"))] = Field(
-        description="how samples are dealt to clients, and its parameters"
+        description="how samples are partitioned over clients, with parameters"
     )
     partition_seed: Seed | None = Field(
         None,
@@ -116,7 +116,7 @@ class Setting(Strict):
         None, description="drawn once per seed, before training; null: none"
     )
     clients: int = Field(gt=0, le=1_000_000, description="K")
-    clients_per_round: Count = Field(description="m, drawn anew in each round")
+    clients_per_round: Count = Field(description="m, sampled in each round")
     split: Split = Field(description="of each client's samples")
     rounds: Count = Field(description="T, communication rounds")
     local_epochs: Count = Field(1, description="of each client in a round")
@@ -130,17 +130,17 @@ class Setting(Strict):
         dict[str, dict[str, Value]], AfterValidator(known_hyperparameters)
     ] = Field(
         default_factory=dict,
-        description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
+        description="values in this setting: algorithm -> hyper-parameter -> value, unless a row has others",
     )
     modifiers: Annotated[
         dict[str, dict[str, Value | None]],
         AfterValidator(partial(known_hyperparameters, kind="modifiers")),
     ] = Field(
         default_factory=dict,
-        description="values of its own: modifier -> parameter -> value, under those of a row",
+        description="values in this setting: modifier -> parameter -> value, unless a row has others",
     )
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
-    optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")
+    optimizer: Optimizer = Field("sgd", description="of the local steps; restarts in each round")
     weight_decay: float = Field(
         0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step"
     )
@@ -158,7 +158,7 @@ class Setting(Strict):
     gap_part: PartName | None = Field(None, description="null: reported_part")
     late_evaluations: Count | None = Field(
         None,
-        description="metrics named *_late are means over so many last evaluations; null: there are none",
+        description="metrics named *_late are means over this number of last evaluations; null: no such metrics",
     )
     local_optimum: LocalOptimum | None = Field(
         None, description="training of each client alone, for its gap"

@@ -32,4 +32,4 @@ def taken(kind: str, name: str) -> str:
         return "a folder of results/" if name in FOLDERS else rule(name)
     if (PACKAGE / _FOLDER[kind] / name).is_dir():
         return f"a folder of src/fairfl/{_FOLDER[kind]}/"
-    return "a module of its own" if name == "interface" else ""
+    return "a separate module" if name == "interface" else ""

@@ -102,7 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     parser.add_argument(
-        "--mirror", action="append", default=[], help="folder or address; may be repeated"
+        "--mirror",
+        action="append",
+        default=[],
+        help="folder or address; may be given several times",
     )
     parser.add_argument("--offline", action="store_true", help="use no network")
     return parser

@@ -34,7 +34,7 @@ class PrepareSpec(JobSpec):
 
     name: Annotated[str, AfterValidator(known("data"))]
     options: dict[str, Any] = Field(default_factory=dict, description="of its Config")
-    seed: Seed = Field(0, description="of data that are drawn anew for each run seed")
+    seed: Seed = Field(0, description="of data that are generated for each run seed")
 
 
 def spec(workload: Workload, key: str) -> dict[str, Any]:

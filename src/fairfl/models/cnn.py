@@ -28,7 +28,7 @@ class Config(Strict):
     )
     kernel: int | list[int] = Field(3, description="edge of the kernels, or of each block's")
     padding: int | list[int] = Field(
-        0, description="zeros around the image, or around that of each block"
+        0, description="zeros around the image, or around each block's image"
     )
     pool: int | list[int] = Field(
         2, description="edge and stride of the max-pool, or of each block's; 1: none"

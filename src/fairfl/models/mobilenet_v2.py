@@ -39,7 +39,7 @@ class Config(Strict):
     pretrained: str | None = Field(
         None,
         description="imagenet: the weights that torchvision publishes (width 1, stages 7); a file of weights under the "
-        "same names; null: random weights. The head is drawn anew for other classes",
+        "same names; null: random weights. The head is random for other classes",
     )
 
     @model_validator(mode="after")

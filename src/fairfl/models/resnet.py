@@ -53,7 +53,7 @@ class Config(Strict):
         None,
         description="imagenet: the weights that torchvision publishes for ResNet-18 (stem imagenet), with norm group "
         "without the running statistics, as FairFL loads them; a file of weights under the same names; null: random "
-        "weights. The head is drawn anew for other classes",
+        "weights. The head is random for other classes",
     )
 
     @field_validator("blocks")

@@ -158,8 +158,8 @@ def of_each_sample(
     for name, layer in model.named_modules():
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
             raise OptionError(
-                f"dp.per_sample: layer {name or 'model'} ({type(layer).__name__}) normalises over the batch, so no "
-                "sample has a gradient of its own; take group normalisation"
+                f"dp.per_sample: layer {name or 'model'} ({type(layer).__name__}) normalises over the batch, so "
+                "samples have no separate gradients; take group normalisation"
             )
 
     def of_one(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:

@@ -27,12 +27,12 @@ class Table:
         """Class of each row, [N]. Raises PartitionError if the rows have none: texts, numbers of a regression."""
         if self.labels.ndim != 1:
             raise PartitionError(
-                "the samples are texts, which have no class: only partition by_client and plain can deal them, "
+                "the samples are texts, which have no class: only by_client and plain can partition them, "
                 "and split.order must be shuffled or stored"
             )
         if self.labels.dtype.kind == "f":
             raise PartitionError(
-                "the samples have numbers to predict and no classes: only partition by_client and plain can deal them, "
+                "the samples have numbers to predict and no classes: only by_client and plain can partition them, "
                 "and split.order must not be stored_by_class"
             )
         return self.labels

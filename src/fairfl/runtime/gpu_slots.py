@@ -65,7 +65,7 @@ def visible() -> list[str]:
             break
         if not _NAME.fullmatch(name):
             raise FairflError(
-                f"{VISIBLE}: {name!r} is no index (0), GPU-... or MIG-...; '' stands for no GPU"
+                f"{VISIBLE}: {name!r} is not an index (0), GPU-... or MIG-...; '' stands for no GPU"
             )
         if name in names:
             raise FairflError(f"{VISIBLE}: {name!r} is listed twice in {listed!r}")

@@ -43,7 +43,8 @@ def no_hook(owner: str, name: str, interface: str, names: Iterable[str]) -> str:
     hooks = [hook for hook in names if not hook.startswith("_")]
     meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68)
     hint = f"did you mean {meant[0]!r}?" if meant else f"hooks: {', '.join(hooks)}"
-    return f"{owner}.{name} is no hook of {interface}, nobody would call it; {hint} (helpers begin with an underscore)"
+    what = f"{owner}.{name} is not a hook of {interface}, it would never be called"
+    return f"{what}; {hint} (helpers begin with an underscore)"
 
 
 def place(code: CodeType, line: int | None = None) -> str:

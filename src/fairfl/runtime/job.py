@@ -192,8 +192,8 @@ class _Note:
         earlier = lines[1:] if self.checkpoint.exists() and lines[:1] == [self.key] else []
         if earlier and here not in earlier:
             print(
-                f"goes on with {here} where {' and '.join(earlier)} stopped: last bits may differ from those of one "
-                "kind of processor; the record names both",
+                f"goes on with {here} where {' and '.join(earlier)} stopped: last bits may differ from a run on "
+                "one kind of processor; the record names both",
                 flush=True,
             )
         used = list(dict.fromkeys([*earlier, here]))
@@ -241,7 +241,7 @@ def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
     name = path.removesuffix(".json").partition("/records/")[2] or path
     if record is None:
         raise FairflError(
-            f"{name}: has no record ({path}), so nobody knows what its results were made from; run it again"
+            f"{name}: has no record ({path}), so the origin of its results is unknown; run it again"
         )
     if record["fingerprint"] != expected:
         raise FairflError(

@@ -36,7 +36,7 @@ _STARTS = (
 
 _MACHINE = "/proc", "/sys", os.devnull  # what these tell, and the programs, is of the machine
 _PROGRAMS = {"lscpu", "uname", "fc-list"}  # that libraries start
-_HOW = 'name files beside a module in a line of its own, READS = ("beside.json",); else a spec must have what it says'
+_HOW = 'name files beside a module in a separate line, READS = ("beside.json",); else a spec must have what it says'
 
 _PLUMBING = f"{PACKAGE}/runtime/", f"{PACKAGE}/recorded/"  # which no spec has hashes of
 

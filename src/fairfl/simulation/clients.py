@@ -165,7 +165,7 @@ def load_clients(
     assigned = read(partition, len(inputs))
     if only is not None:
         if only >= assigned.clients:
-            raise FairflError(f"{partition}: there is no client {only}")
+            raise FairflError(f"{partition}: no such client {only}")
         assigned = assigned.only(only)
     parts = {}
     for number, name in enumerate(PARTS):

@@ -24,10 +24,10 @@ class LearningSpec(JobSpec):
     model: Model
     pretrained_sha256: dict[str, str] = Field(
         default_factory=dict,
-        description="of the files that model.pretrained means, by name; {}: none of one's own",
+        description="of the files that model.pretrained means, by name; {}: no file is given",
     )
     loss: parts.Loss
-    optimizer: parts.Optimizer = Field(description="of the local steps; starts anew in each round")
+    optimizer: parts.Optimizer = Field(description="of the local steps; restarts in each round")
     learning_rate: float = Field(description="of the local steps, before any decay")
     weight_decay: float = Field(
         description="decoupled: y shrinks by learning_rate x weight_decay per step"

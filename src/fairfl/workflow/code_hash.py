@@ -74,7 +74,7 @@ class _Finder(ModuleFinder):
 
     def leave_out(self, path: Path) -> None:
         """Leave out a file that grimp cannot read."""
-        line, what = "", "is no Python text"
+        line, what = "", "is not Python text"
         try:
             compile(path.read_bytes(), path, "exec", ast.PyCF_ONLY_AST)
         except SyntaxError as error:
@@ -246,6 +246,8 @@ def _beside(path: Path, source: bytes) -> list[Path]:
                 raise FairflError(f"{where}: expected once, as READS = ('beside.json',)") from None
             for name in named:
                 if not os.path.isfile(name):
-                    raise FairflError(f"{where}: {os.path.basename(name)!r} is no file beside it")
+                    raise FairflError(
+                        f"{where}: {os.path.basename(name)!r} is not a file next to the module"
+                    )
             names += map(os.path.basename, named)
     return [path.with_name(name) for name in names]

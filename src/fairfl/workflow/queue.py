@@ -77,7 +77,7 @@ class Queue:
         for number in sorted(lost & self._missed):
             yield (
                 f"lost {number}",
-                f"Slurm no longer knows job {number} ({jobs[number]}), so nobody will say how it ended: press Ctrl-C "
+                f"Slurm no longer knows job {number} ({jobs[number]}), so its end stays unknown: press Ctrl-C "
                 "and run the same command again; trainings go on from their checkpoints",
             )
         self._missed = lost

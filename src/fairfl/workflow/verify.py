@@ -44,7 +44,7 @@ class Verifier:
         for path in sorted(folder.glob("**/records/**/*.json")):
             record = records.read(path)
             if record is None:
-                yield "damaged", f"{path}: is no record"
+                yield "damaged", f"{path}: is not a record"
                 continue
             claimed |= record["outputs"].keys()
             yield from self._result(path, record)

@@ -120,7 +120,7 @@ def test_words_that_are_no_configuration_stay_as_they_are():
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("eagle_table1", "'eagle_table1' is no key=value: put `--` before targets that follow --config"),
+        ("eagle_table1", "'eagle_table1' has no '=': put `--` before targets that follow --config"),
         ("verdict.significance_level=0.1", "write --config 'verdict={significance_level: 0.1}'"),
         ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
         ("=3", "config.yaml has no key ''"),

@@ -103,9 +103,9 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
     ("text", "options", "message"),
     [
         (POINTS, {"label": "labels"}, "table.csv: no column 'labels', split at ','; did you mean 'label'"),
-        (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number .*name a feature of words in `categories`"),
+        (POINTS, {}, "table.csv: sample 1: who: 'ann' is not a number .*name a feature of words in `categories`"),
         ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is a missing cell; give `missing: drop` or `missing: mean`"),
-        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is no number"),
+        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is not a number"),
         ("x,label\n?,a\nNA,b\n", {"missing": "mean"}, "x: no sample has a value"),
         ("x,label\n1,?\nNA,b\n", {"missing": "drop"}, "no sample is left without a missing cell in label, x"),
         ("x,label\n1,a\n2,a\n", {}, "column 'label' has one class only, 'a'"),
@@ -115,8 +115,8 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
         (POINTS, {"features": ["x", "label"]}, "features: 'label' is the label"),
         (POINTS, {"features": ["x"], "categories": ["y"]}, "categories: 'y' is not among the features"),
         ("x,,label\n1,7,a\n2,8,b\n", {}, "column 2 has no name .*name the `features`, or write the file without its"),
-        ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is no number"),
-        ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is no finite number"),
+        ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is not a number"),
+        ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is not a finite number"),
         (
             "x,label\n1,1.5\n2,2.25\n3,0.5\n",
             {},
@@ -132,7 +132,7 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
         (POINTS, {"na_values": {"z": [0]}}, "na_values: no column 'z'; known: x, y, label, who"),
         ("x;label\n1,5;a\n2;b;c\n", {}, "not CSV, split at ';'"),
         ("x,label\n", {}, "expected a header and a line per sample, found 1 lines in all"),
-        ("x,label\n1,b\n", {"task": "number"}, "sample 1: label: 'b' is no number"),
+        ("x,label\n1,b\n", {"task": "number"}, "sample 1: label: 'b' is not a number"),
     ],
 )
 def test_what_cannot_be_read_is_named(table, text, options, message):

@@ -114,7 +114,7 @@ def test_a_job_uses_only_the_file_that_it_was_planned_with(job, planned):
             job.run(model=model, **{HASHES: given})
     job.run(model=model, **{HASHES: planned(model)["train"][HASHES]})
     path.unlink()
-    with pytest.raises(FairflError, match="^model.pretrained: 'mine.pth' is no file of weights; use 'imagenet'"):
+    with pytest.raises(FairflError, match="^model.pretrained: 'mine.pth' does not hold weights; use 'imagenet'"):
         job.run(model=model, **{HASHES: hashes})
 
 

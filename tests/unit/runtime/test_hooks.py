@@ -42,7 +42,7 @@ def test_a_refusal_stays_as_it_is():
 
 def test_a_class_with_another_public_method_is_not_made():
     with pytest.raises(
-        PluginError, match=r"Typo.steps is no hook of Interface, nobody would call it; did you mean 'step'\?"
+        PluginError, match=r"Typo.steps is not a hook of Interface, it would never be called; did you mean 'step'\?"
     ):
 
         class Typo(Interface):

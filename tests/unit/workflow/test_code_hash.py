@@ -96,7 +96,7 @@ READS = {
 }
 NO_READS = {
     "READS = ('a/b',)": "line 1: READS: expected once",
-    "READS = ('rules.json', 'missing')": "'missing' is no file beside it",
+    "READS = ('rules.json', 'missing')": "'missing' is not a file next to the module",
     "x = 1\nREADS = (x,)": "line 2: READS: expected once",
     "READS = ()\nREADS += ('rules.json',)": "line 2: READS: expected once",
     "if True:\n    READS = ('rules.json',)": "line 2: READS: expected once",

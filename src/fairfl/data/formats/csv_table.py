@@ -84,7 +84,7 @@ def read(
 
     Raises:
         DataError: no such column, no two classes, a line that is too long, a missing cell that `missing` does not
-            provide for, a cell that is no finite number, numbers that are one in float32, or words that look alike.
+            provide for, a cell that is not a finite number, numbers that are one in float32, or words that look alike.
         OSError: the file cannot be read.
     """
     keys = [name for name in (label, client, cluster) if name is not None]
@@ -343,12 +343,12 @@ def _numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
     for row in np.flatnonzero(~right & ~absent)[:1]:
         raise table.fault(
             row, name,
-            "is no number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, name "
-            "in `na_values` what means a missing cell",
+            "is not a number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, "
+            "name in `na_values` what means a missing cell",
         )  # fmt: skip
     values = np.where(absent, "nan", cells).astype(np.float64)
     for row in np.flatnonzero(np.isinf(values))[:1]:
-        raise table.fault(row, name, "is no finite number")
+        raise table.fault(row, name, "is not a finite number")
     there = np.flatnonzero(~absent)
     first = values[there[0]] if len(there) else 0.0
     long = {cell for cell in cells[there] if len(cell) > _DIGITS}
@@ -384,7 +384,7 @@ def _rounded(
 ) -> np.ndarray:
     """float32 [N]. Raises DataError for cells that are too large, and if it makes many distinct cells one."""
     for row in np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)[:1]:
-        raise table.fault(row, name, f"is no finite float32; {hint}")
+        raise table.fault(row, name, f"is not a finite float32; {hint}")
     rounded = values.astype(np.float32)
     left, before = len(np.unique(rounded)), len(np.unique(_standardized(away).astype(np.float32)))
     if left < 0.95 * before:  # a coincidence is none
