@@ -146,9 +146,9 @@ class PlainEngine:
         known |= {"round": self.round, "exchange": number}
         known["seed"] = seed_of(1, "server", self.round, *[number] * (number > 0))
         known |= self.measure("received", received, ids)
-        if "val_received" in needs:
-            known["val_received"] = self.loss(received, ids, losses=self.data["validation"])
-            known["val_best"] = self.data["best"][ids]
+        if "validation_loss_received" in needs:
+            known["validation_loss_received"] = self.loss(received, ids, losses=self.data["validation"])
+            known["local_optimum_loss"] = self.data["best"][ids]
         if "gradient_full" in needs:
             known["gradient"] = self.gradient(received, ids)
         if "gradient_batch" in needs:

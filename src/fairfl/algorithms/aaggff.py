@@ -140,9 +140,8 @@ class AAggFF(Algorithm[Config]):
         S, K = reports.clients, len(state["p"])
         cdf = responses(reports.loss_received, self.config)
         if "H" in state:
-            of_all = (
-                cdf.mean().expand(K).index_copy(0, S, cdf)
-            )  # lost reports have the mean response
+            # Lost reports have the mean response.
+            of_all = cdf.mean().expand(K).index_copy(0, S, cdf)
             state = newton_step(state, of_all, self.config.form)
         else:
             state = leader_step(state, cdf, S, reports.round + 1, self.config.response)

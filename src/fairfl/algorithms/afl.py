@@ -33,6 +33,7 @@ from fairfl.algorithms.interface import (
     Federation,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared.simplex import project_on_simplex
 from fairfl.experiments.base import Strict
@@ -73,7 +74,7 @@ class AFL(Algorithm[Config]):
         s = old.sum() if config.sampled == "mass" else torch.ones_like(old.sum())
         new = project_on_simplex(old + config.eta_lambda * F, total=s)
         lam, s = (new, s) if config.order == "ascent_first" else (old, old.sum())
-        state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
+        state = put(state, S, **{"lambda": new})
         if config.report == "average":
             state |= {"mean": mean_iterate(state, reports.x), "rounds": state["rounds"] + 1}
         return Aggregate(weights=torch.where(s < 1e-12, reports.shares(), lam / s)), state

@@ -39,6 +39,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared.span import gram
 from fairfl.experiments.base import Strict
@@ -120,13 +121,10 @@ class CGSV(Algorithm[Config]):
         phi = contributions(length[:, None] * DD * length, r)
         r_next = importances(torch.where(state["known"][S], r, 0.0), phi, config)
         reward = rewards(U, shares(r_next, config), state["sizes"].tolist(), config)
-        kept = reports.trained if config.top_up else reports.start
-        w = torch.cat([kept[:, :P] + reward, reports.trained[:, P:]], dim=1)
-        return Aggregate(weights=r * length), state | {
-            "w": state["w"].index_copy(0, S, w),
-            "r": state["r"].index_copy(0, S, r_next * total),
-            "known": state["known"].index_fill(0, S, True),
-        }
+        y = reports.trained if config.top_up else reports.start
+        w = torch.cat([y[:, :P] + reward, reports.trained[:, P:]], dim=1)
+        true = torch.ones_like(S, dtype=torch.bool)
+        return Aggregate(weights=r * length), put(state, S, w=w, r=r_next * total, known=true)
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         return EvaluationModels(state["w"])

@@ -14,7 +14,6 @@ the losses of the first round that ends. PropFair has the same objective, but it
 
 from typing import Literal
 
-import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
@@ -43,7 +42,6 @@ class CoreFed(Algorithm[Config]):
         return {"M": federation.samples.new_zeros(())}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        F, n = reports.loss_received, reports.samples
+        F, f = reports.loss_received, reports.factors(self.config.weighting)
         M = utility_bound(state["M"], F, self.config.M)
-        f = n if self.config.weighting == "size" else torch.ones_like(n)
         return Aggregate(weights=core_weights(M, F, f, self.config.epsilon)), {"M": M}

@@ -27,6 +27,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
@@ -51,11 +52,8 @@ class Ditto(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """v [K, P + B], if these are evaluated."""
-        return (
-            {"v": federation.x.repeat(federation.clients, 1)}
-            if self.config.report == "personal"
-            else {}
-        )
+        v = federation.x.repeat(federation.clients, 1)
+        return {"v": v} if self.config.report == "personal" else {}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         """Raises OptionError if the pull alone makes v_k diverge."""
@@ -70,12 +68,8 @@ class Ditto(Algorithm[Config]):
         p = reports.shares(self.config.weighting)
         if self.config.report == "global":
             return Aggregate(weights=p), state
-        v = state["v"].index_copy(0, reports.clients, reports.trained[1])
-        return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
+        weights = torch.stack([p, torch.zeros_like(p)])
+        return Aggregate(weights), put(state, reports.clients, v=reports.trained[1])
 
     def evaluation_models(self, state: State, x: torch.Tensor) -> EvaluationModels:
-        return (
-            EvaluationModels(state["v"])
-            if self.config.report == "personal"
-            else super().evaluation_models(state, x)
-        )
+        return EvaluationModels(state["v"] if self.config.report == "personal" else x[None])

@@ -33,6 +33,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.experiments.base import Strict
 
@@ -51,25 +52,22 @@ class Config(Strict):
 
 def gap_weights(r: Tensor, config: Config) -> Tensor:
     """Line 8 and the normalisation of section 3.2: gaps r [K] in nats -> weights w [K]."""
-    K = r.numel()
-    w = (
-        torch.ones_like(r)
-        if K == 1
-        else 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
-    )
+    K, w = r.numel(), torch.ones_like(r)
+    if K > 1:
+        w = 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
     length = w.norm()
     if config.norm == "none" or length < 1e-12:
         return w
     return w / length * (K**0.5 if config.norm == "l2_k" else 1)
 
 
-def known_gaps(r: Tensor) -> Tensor:
+def fill_gaps(r: Tensor) -> Tensor:
     """Gaps [m] or [K]; a client without one, which has no validation sample or no round yet, has the others' mean."""
     return torch.where(r.isnan(), r.nanmean(), r).nan_to_num(0.0)
 
 
 class Eagle(Algorithm[Config]):
-    measurements = ("val_received", "val_best")
+    measurements = ("validation_loss_received", "local_optimum_loss")
 
     def init_state(self, federation: Federation) -> State:
         """r [K], the newest gap of each client, in nats; NaN before its first round."""
@@ -78,18 +76,18 @@ class Eagle(Algorithm[Config]):
     def _weights(self, state: State, received: Received) -> Tensor:
         """w of this round's clients, [m]."""
         if self.config.lag == 0:
-            return gap_weights(known_gaps(received.val_received - received.val_best), self.config)
-        return gap_weights(known_gaps(state["r"]), self.config)[received.clients]
+            r = received.validation_loss_received - received.local_optimum_loss
+            return gap_weights(fill_gaps(r), self.config)
+        return gap_weights(fill_gaps(state["r"]), self.config)[received.clients]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        return (
-            Plan(lr_scale=self._weights(state, received))
-            if self.config.where == "client_lr"
-            else Plan()
-        )
+        if self.config.where == "server":
+            return Plan()
+        return Plan(lr_scale=self._weights(state, received))
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        uniform = torch.ones_like(reports.samples) / len(reports.clients)
-        w = uniform * self._weights(state, reports) if self.config.where == "server" else uniform
-        r = reports.val_received - reports.val_best
-        return Aggregate(weights=w), {"r": state["r"].index_copy(0, reports.clients, r)}
+        w = reports.shares("uniform")
+        if self.config.where == "server":
+            w = w * self._weights(state, reports)
+        r = reports.validation_loss_received - reports.local_optimum_loss
+        return Aggregate(weights=w), put(state, reports.clients, r=r)

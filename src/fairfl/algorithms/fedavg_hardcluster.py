@@ -44,11 +44,11 @@ class HardCluster(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
-        pi, wanted = federation.memberships, (federation.clients, self.config.M)
-        if pi is None or pi.shape != wanted:
-            given = "there are none" if pi is None else f"they are {list(pi.shape)}"
+        pi, shape = federation.memberships, [federation.clients, self.config.M]
+        if pi is None or list(pi.shape) != shape:
+            there = "there are none" if pi is None else f"they are {list(pi.shape)}"
             raise FairflError(
-                f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {given}"
+                f"fedavg_hardcluster: needs the memberships {shape} of a focus run, but {there}"
             )
         return {"z": pi.argmax(dim=1)}
 

@@ -36,9 +36,8 @@ def discrepancies(counts: Tensor, u: Tensor, metric: str) -> Tensor:
     """d [K] of the class counts [K, C] from the shares u [C]; kl in nats, not yet divided."""
     q = counts / counts.sum(1, keepdim=True).clamp(min=1)
     if metric == "kl":
-        return (
-            (torch.xlogy(q, q) - torch.xlogy(q, u)).sum(1).clamp(min=0)
-        )  # below 0 by rounding only
+        divergence = torch.xlogy(q, q) - torch.xlogy(q, u)
+        return divergence.sum(1).clamp(min=0)  # below 0 by rounding only
     if metric == "cosine":
         return 1 - q @ u / (q.norm(dim=1) * u.norm()).clamp(min=1e-300)
     return (q - u).norm(p=int(metric[1]), dim=1)

@@ -52,6 +52,5 @@ class FedEBA(Algorithm[Config]):
         return (entropy.LOSS[self.config.weight_loss],)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        return Aggregate(
-            entropy.weights(entropy.losses(reports, self.config), reports, self.config)
-        ), state
+        F = entropy.losses(reports, self.config)
+        return Aggregate(entropy.weights(F, reports, self.config)), state

@@ -94,7 +94,7 @@ class Config(Strict):
     )
 
     @model_validator(mode="after")
-    def _the_plain_pass_makes_the_loss(self) -> "Config":
+    def _check_loss_after(self) -> "Config":
         if self.fair_weights == "after" and self.gradient != "local_epoch":
             raise ValueError(
                 f"fair_weights: after needs gradient: local_epoch, not {self.gradient}"
@@ -131,10 +131,9 @@ class FedEBAPlus(Algorithm[Config]):
         return (*sorted(losses), *gradients)
 
     def init_state(self, federation: Federation) -> State:
-        """How many rounds had gradient alignment, [], if any can."""
-        return (
-            {"fair_angle_rounds": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
-        )
+        """Number of rounds with gradient alignment, [], if any can."""
+        zero = federation.samples.new_zeros(())
+        return {"fair_angle_rounds": zero} if self.config.alpha > 0 else {}
 
     def _is_unfair(self, received: Received) -> bool:
         """Gradient alignment, not model alignment."""
@@ -142,20 +141,20 @@ class FedEBAPlus(Algorithm[Config]):
 
     def _fair_gradient(self, received: Received, g: Tensor, A: Tensor) -> Tensor:
         """g_b of eq. (10), [P], from g [m, P] and losses A [m]."""
-        if self.config.fair_weights == "uniform":
-            return entropy.weighted(received.shares(self.config.prior), g)
-        return entropy.weighted(entropy.weights(A, received, self.config, self.config.tau_fair), g)
+        w = received.shares(self.config.prior)
+        if self.config.fair_weights != "uniform":
+            w = entropy.weights(A, received, self.config, self.config.tau_fair)
+        return entropy.weighted(w, g)
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         if received.exchange == 1:  # the aligned pass, if the plain one has left a direction
-            return (
-                Plan(mix=self.config.alpha, direction=state["g_b"])
-                if "g_b" in state
-                else Plan(epochs=0)
-            )
-        if self.two_passes or not self._is_unfair(received):
+            if "g_b" not in state:
+                return Plan(epochs=0)
+            g_b = state["g_b"]
+        elif self.two_passes or not self._is_unfair(received):
             return Plan()
-        g_b = self._fair_gradient(received, received.gradient, received.loss_received)
+        else:
+            g_b = self._fair_gradient(received, received.gradient, received.loss_received)
         return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
@@ -164,30 +163,21 @@ class FedEBAPlus(Algorithm[Config]):
             return Aggregate(), state  # models were aligned in the first pass
         w = q
         if self.config.aggregation == "entropy":
-            w = entropy.weights(
-                entropy.losses(reports, self.config), reports, self.config
-            )  # eq. (4)
+            F = entropy.losses(reports, self.config)
+            w = entropy.weights(F, reports, self.config)  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        aligned = state["fair_angle_rounds"]
+        rounds = {"fair_angle_rounds": state["fair_angle_rounds"]}
         if reports.mix is not None:  # as they trained, whoever of them has diverged since
-            return Aggregate(w), {"fair_angle_rounds": aligned + 1}
+            return Aggregate(w), {"fair_angle_rounds": state["fair_angle_rounds"] + 1}
         g = reports.gradient
         if self.two_passes:
             if g is None:  # nor noisy ones
                 g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
             if self._is_unfair(reports):
-                A = (
-                    reports.loss_after
-                    if self.config.fair_weights == "after"
-                    else reports.loss_received
-                )
-                return Aggregate(), {
-                    "fair_angle_rounds": aligned,
-                    "g_b": self._fair_gradient(reports, g, A),
-                }
+                after = self.config.fair_weights == "after"
+                A = reports.loss_after if after else reports.loss_received
+                return Aggregate(), rounds | {"g_b": self._fair_gradient(reports, g, A)}
         steps = J if self.config.rescale_model_alignment or self.two_passes else 1
         D_a = reports.learning_rate * entropy.weighted(q * steps, g)  # eq. (9)
-        return Aggregate((1 - alpha) * w, extra=alpha * D_a), {
-            "fair_angle_rounds": aligned
-        }  # eq. (8)
+        return Aggregate((1 - alpha) * w, extra=alpha * D_a), rounds  # eq. (8)

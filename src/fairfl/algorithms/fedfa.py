@@ -32,6 +32,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.experiments.base import Strict
 
@@ -54,7 +55,7 @@ class Config(Strict):
     )
 
     @model_validator(mode="after")
-    def _shares(self) -> "Config":
+    def _check_shares(self) -> "Config":
         if not isclose(self.alpha + self.beta, 1, abs_tol=1e-9):
             raise ValueError(
                 f"alpha {self.alpha} and beta {self.beta} must sum to 1, e.g. beta {1 - self.alpha:g}"
@@ -89,11 +90,8 @@ class FedFa(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """v [P], and in how many rounds each client took part, [K]."""
-        P = federation.parameters
-        return {
-            "momentum": torch.zeros_like(federation.x[:P]),
-            "rounds": torch.zeros_like(federation.samples),
-        }
+        v = torch.zeros_like(federation.x[: federation.parameters])
+        return {"momentum": v, "rounds": torch.zeros_like(federation.samples)}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(momentum=self.config.gamma_c)
@@ -101,15 +99,11 @@ class FedFa(Algorithm[Config]):
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S, D, eta, config = reports.clients, reports.delta, reports.learning_rate, self.config
         c = state["rounds"][S] + 1
-        if config.weighting == "uniform":
-            w = torch.ones_like(c) / c.numel()
-        else:
+        w = reports.shares("uniform")
+        if config.weighting == "information":
             a = reports.accuracy_after if config.acc_of == "local" else reports.accuracy_received
             w = information_weights(a, c, config)
         Delta = -(w.to(D.dtype) @ D)
         v = config.gamma_s * state["momentum"] + (1 - config.gamma_s) * Delta
         # x + Delta + sign eta v = x - (sum_k w_k D_k - sign eta v)
-        return Aggregate(w, extra=-config.sign * eta * v), {
-            "momentum": v,
-            "rounds": state["rounds"].index_copy(0, S, c),
-        }
+        return Aggregate(w, extra=-config.sign * eta * v), put(state, S, rounds=c) | {"momentum": v}

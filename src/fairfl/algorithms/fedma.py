@@ -35,6 +35,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
@@ -64,21 +65,17 @@ def match_layer(
 ) -> tuple[Tensor, Tensor]:
     """Nets [m, P] with the global neurons as layer c + 1, and those that its neurons became, [m, width]."""
     nets = nets.clone()
-    (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[
-        c : c + 2
-    ]  # views: to write to them changes nets
-    rows = (
-        torch.cat([weight[:, :width], bias[:, :width, None]], dim=2).double().cpu().numpy()
-    )  # [m, width, in + 1]
+    # Views: to write to them changes nets.
+    (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[c : c + 2]
+    both = torch.cat([weight[:, :width], bias[:, :width, None]], dim=2)
+    rows = both.double().cpu().numpy()  # [m, width, in + 1]
     mu = np.zeros(rows.shape[2])
     mu[-1] = wide_mlp.BIAS
     s = np.full((len(rows), rows.shape[2]), 1 / config.sigma2)
     prior = Prior(mu, config.sigma0, config.gamma, config.max_width)
     assignments, merged = match(rows, s, prior, config.sweeps, draw)
-    layer, neurons = (
-        torch.from_numpy(merged).to(nets),
-        torch.from_numpy(np.stack(assignments)).to(nets.device),
-    )
+    layer = torch.from_numpy(merged).to(nets)
+    neurons = torch.from_numpy(np.stack(assignments)).to(nets.device)
     weight[:, : len(layer)], bias[:, : len(layer)] = layer[:, :-1], layer[:, -1]
     weight_above.copy_(wide_mlp.move_inputs(weight_above, neurons))
     return nets, neurons
@@ -125,9 +122,8 @@ class FedMA(Algorithm[Config]):
             "narrow": torch.tensor(narrow),
         }
         for c, width in enumerate(narrow[1:-1]):
-            state[f"neurons_{c}"] = torch.arange(width, device=first.device).repeat(
-                federation.clients, 1
-            )
+            own = torch.arange(width, device=first.device)
+            state[f"neurons_{c}"] = own.repeat(federation.clients, 1)
         return state
 
     def configure_clients(self, state: State, received: Received) -> Plan:
@@ -153,10 +149,7 @@ class FedMA(Algorithm[Config]):
         if c < H:
             draw = np.random.default_rng(reports.seed)
             nets, neurons = match_layer(nets, c, wide, narrow[c + 1], self.config, draw)
-            changed = {"nets": nets, f"neurons_{c}": neurons}
-            return Aggregate(), state | {
-                name: state[name].index_copy(0, S, new) for name, new in changed.items()
-            }
+            return Aggregate(), put(state, S, nets=nets, **{f"neurons_{c}": neurons})
         model = average_outputs(nets, state["labels"][S], wide)
         first = wide_mlp.extract(model, [state[f"neurons_{c}"][S] for c in range(H)], wide, narrow)
-        return Aggregate(model=model), {**state, "first": state["first"].index_copy(0, S, first)}
+        return Aggregate(model=model), put(state, S, first=first)

@@ -41,32 +41,23 @@ class FedMGDAPlus(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """The local rate of the first step, 0 before it, where the server's step falls with it."""
-        return (
-            {"first_rate": torch.zeros((), dtype=torch.float64)}
-            if self.config.eta_global == "decaying"
-            else {}
-        )
+        zero = torch.zeros((), dtype=torch.float64)
+        return {"first_rate": zero} if self.config.eta_global == "decaying" else {}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         lam0 = reports.shares("size" if self.config.center == "samples" else "uniform").cpu()
         products = gram(reports.delta)
         length = products.diagonal().sqrt()
-        inverse = torch.where(
-            length < 1e-12, 0.0, 1 / length
-        )  # a client that did not move has u_k = 0
+        # A client that did not move has u_k = 0.
+        inverse = torch.where(length < 1e-12, 0.0, 1 / length)
         Q = inverse[:, None] * products * inverse
-        lam = min_norm(
-            Q,
-            (lam0 - self.config.epsilon).clamp(min=0),
-            (lam0 + self.config.epsilon).clamp(max=1),
-            lam0,
-        )
+        lower = (lam0 - self.config.epsilon).clamp(min=0)
+        upper = (lam0 + self.config.epsilon).clamp(max=1)
+        lam = min_norm(Q, lower, upper, lam0)
         eta = self.config.eta_global
         if eta == "decaying":
             first = float(state["first_rate"]) or reports.learning_rate
-            eta, state = (
-                reports.learning_rate / first,
-                {"first_rate": state["first_rate"].new_tensor(first)},
-            )
+            eta = reports.learning_rate / first
+            state = {"first_rate": state["first_rate"].new_tensor(first)}
         eta = reports.learning_rate if eta is None else eta
         return Aggregate(weights=(eta * lam * inverse).to(reports.delta.device)), state

@@ -18,7 +18,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State, put
 from fairfl.algorithms.shared.class_counts import class_counts
 from fairfl.experiments.base import Strict
 
@@ -60,5 +60,4 @@ class FedWAvg(Algorithm[Config]):
         forgettable = bits["forgotten"] | ~bits["right_ever"]
         s = (forgettable & (reports.correct_after >= 0)).sum(1)  # without the padding behind n_k
         w = s + 1.0 if self.config.mode == "count" else n + s
-        state = {name: of_all.index_copy(0, S, bits[name]) for name, of_all in state.items()}
-        return Aggregate(weights=w.to(n.dtype) / w.sum()), state
+        return Aggregate(weights=w.to(n.dtype) / w.sum()), put(state, S, **bits)

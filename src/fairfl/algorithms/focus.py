@@ -31,6 +31,7 @@ from fairfl.algorithms.interface import (
     Federation,
     Reports,
     State,
+    put,
 )
 from fairfl.experiments.base import Strict
 
@@ -63,17 +64,13 @@ class Focus(Algorithm[Config]):
 
     def init_state(self, federation: Federation) -> State:
         """log pi, [K, M]."""
-        return {
-            "logpi": federation.samples.new_full(
-                (federation.clients, self.config.M), -log(self.config.M)
-            )
-        }
+        K, M = federation.clients, self.config.M
+        return {"logpi": federation.samples.new_full((K, M), -log(M))}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         logpi = memberships(state["logpi"][reports.clients], reports.loss_received)
-        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-        w = server_weights(logpi.exp(), n)
-        return Aggregate(weights=w), {"logpi": state["logpi"].index_copy(0, reports.clients, logpi)}
+        w = server_weights(logpi.exp(), reports.factors(self.config.weighting))
+        return Aggregate(weights=w), put(state, reports.clients, logpi=logpi)
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         return EvaluationModels(x, mixture=state["logpi"].exp())

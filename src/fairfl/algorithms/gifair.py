@@ -31,6 +31,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.experiments.base import Strict
 
@@ -49,7 +50,7 @@ class Config(Strict):
     )
 
     @model_validator(mode="after")
-    def one_lambda(self) -> "Config":
+    def _check_one_lambda(self) -> "Config":
         if self.lam is not None and self.bound_share != SHARE:
             raise ValueError(
                 f"bound_share {self.bound_share} and lambda {self.lam} exclude each other; give one of them"
@@ -90,4 +91,4 @@ class GIFAIR(Algorithm[Config]):
         p, F = reports.shares(), reports.loss_received
         if self.config.mode == "server":
             return Aggregate(weights=p + strength(p, self.config) * rank_term(F)), state
-        return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}
+        return Aggregate(weights=p), put(state, reports.clients, F=F)

@@ -10,8 +10,8 @@ Symbols (all over the m clients of a round, K clients in all, P parameters, B nu
            first batch of the round; both come as `gradient`
     c_k    which training samples are classified right, [m, n_max] int8, 1 or 0, -1 beyond n_k, in stored order:
            `correct_received` at x, `correct_after` at x_k
-    V_k    mean validation loss at x          `val_received`, nats
-    L*_k   validation loss of the best model that client k trains alone   `val_best`, nats
+    V_k    mean validation loss at x          `validation_loss_received`, nats
+    L*_k   validation loss of the best model that client k trains alone   `local_optimum_loss`, nats
 
 A file in this folder holds `class Config(Strict)`, its hyper-parameters, and one class that extends `Algorithm`. The
 engine (fairfl.simulation) runs, in every round,
@@ -32,9 +32,11 @@ server that does not step but replaces its model says so by `Aggregate.model`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import torch
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic.dataclasses import dataclass as checked_dataclass
 from torch import Tensor
 
 from fairfl.experiments.base import Strict
@@ -44,13 +46,16 @@ State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
 # (Y [n, P], places [n] int64) -> what is added to the gradients, [n, P]; see Plan
 Force = Callable[[Tensor, Tensor], Tensor]
+Share = Annotated[float, Field(ge=0, le=1)]
+# Of answers: a value of another type than declared fails where a plug-in makes it.
+STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 # What an algorithm has not named in `measurements` is not there: using it fails at once.
 NOT_MEASURED: Any = None
 
 
 @dataclass(frozen=True)
 class Federation:
-    """What is known before the first round: training samples per client, [K] float64, and the first model, [P + B].
+    """Facts known before the first round: training samples per client, [K] float64, and the first model, [P + B].
 
     Server and clients know `labels`; `memberships` are the mixture that the run named by `depends_on` ended with.
     """
@@ -72,7 +77,7 @@ class Federation:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is known when the clients of a round are chosen. All tensors are on the CPU.
+    """Facts known when the clients of a round are chosen. All tensors are on the CPU.
 
     Asking for losses sends x to these clients, and their losses back: `comm_cost` counts both, and the clients that
     are then chosen do not get x again.
@@ -81,25 +86,21 @@ class Selection:
     order: Tensor  # [K] int64, ids in a random order, the same for all algorithms of the setting and seed
     clients_per_round: int  # m
     samples: Tensor  # [K] float64, training samples n_k
-    losses: Callable[
-        [Tensor], Tensor
-    ]  # ids [d] -> F_k(x), [d] float64, nats; [M, d] if there are several x
-    generator: Callable[
-        ..., torch.Generator
-    ]  # ("purpose", ...) -> a CPU generator of its own in this round
+    # ids [d] -> F_k(x), [d] float64, nats; [M, d] if there are several x
+    losses: Callable[[Tensor], Tensor]
+    # ("purpose", ...) -> a CPU generator of its own in this round
+    generator: Callable[..., torch.Generator]
     round: int = 0  # t, from 0
 
 
 @dataclass(frozen=True)
 class Received:
-    """What the round's clients know before they train. Losses are [m] float64, there if `measurements` names them."""
+    """Measurements before the clients train. Losses are [m] float64, there if `measurements` names them."""
 
     clients: Tensor  # [m] int64, ids
     samples: Tensor  # [m] float64, training samples n_k
     learning_rate: float
-    x: Tensor = field(
-        default_factory=lambda: torch.empty(0)
-    )  # [P + B], [M, P + B] if there are several
+    x: Tensor = NOT_MEASURED  # [P + B], [M, P + B] if there are several
     round: int = 0  # t, from 0
     exchange: int = 0  # of the round, from 0
     seed: int = 0  # of the server's own draws in this exchange
@@ -109,26 +110,27 @@ class Received:
     correct_received: Tensor = NOT_MEASURED  # [m, n_max] int8
     loss_received: Tensor = NOT_MEASURED
     accuracy_received: Tensor = NOT_MEASURED
-    val_received: Tensor = NOT_MEASURED
-    val_best: Tensor = NOT_MEASURED
+    validation_loss_received: Tensor = NOT_MEASURED
+    local_optimum_loss: Tensor = NOT_MEASURED
+
+    def factors(self, weighting: str) -> Tensor:
+        """n_k with weighting `size`, else 1, [m] float64."""
+        return self.samples if weighting == "size" else torch.ones_like(self.samples)
 
     def shares(self, weighting: str = "size") -> Tensor:
         """p_k = n_k / sum_j n_j over the clients of the round, or 1/m with weighting `uniform`, [m]."""
-        n = self.samples if weighting == "size" else torch.ones_like(self.samples)
+        n = self.factors(weighting)
         return n / n.sum()
 
 
 @dataclass(frozen=True)
 class Reports(Received):
-    """What the clients send back. The state may keep these tensors: every exchange makes new ones."""
+    """Answers of the clients. The state may keep these tensors: every exchange makes new ones."""
 
-    delta: Tensor = field(
-        default_factory=lambda: torch.empty(0)
-    )  # [m, P], D_k; [models, m, P] if there are several
+    delta: Tensor = NOT_MEASURED  # [m, P], D_k; [models, m, P] if there are several
     start: Tensor = NOT_MEASURED  # [m, P + B] or [models, m, P + B], where training began
-    buffers: Tensor | None = (
-        None  # [m, B] or [models, m, B], of the trained models; None: they have none
-    )
+    # [m, B] or [models, m, B], of the trained models; None: they have none
+    buffers: Tensor | None = None
     loss_after: Tensor = NOT_MEASURED
     accuracy_after: Tensor = NOT_MEASURED
     correct_after: Tensor = NOT_MEASURED  # [m, n_max] int8
@@ -145,9 +147,9 @@ class Reports(Received):
         )
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=STRICT)
 class Plan:
-    """How clients train. Every local step, on a batch of mean loss l before the step, is
+    """Training of the clients. Every local step, on a batch of mean loss l before the step, is
 
         h = (1 - mix) slope(l) grad l(y) + mix direction_k + prox (y - x) + force(y)
         v <- momentum v + lr_scale_k h,    y <- y - eta v
@@ -175,20 +177,20 @@ class Plan:
     """
 
     lr_scale: Tensor | None = None  # [m]
-    mix: float | None = None  # in [0, 1]
+    mix: Share | None = None
     direction: Tensor | None = None  # [P], [m, P] or [models, m, P]
     prox: float | Tensor = 0.0
     force: Force | None = None
     start: Tensor | None = None
-    momentum: float = 0.0  # in [0, 1)
+    momentum: Share = 0.0  # less than 1
     slope: Slope | None = None
-    frozen: int = 0
-    epochs: int | None = None
+    frozen: NonNegativeInt = 0
+    epochs: NonNegativeInt | None = None
     single_step: bool = False
     full_batch: bool = False
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=STRICT)
 class Aggregate:
     """Weights of the updates, [m] float64; they need not sum to 1 and may be negative.
 
@@ -201,13 +203,18 @@ class Aggregate:
     model: Tensor | None = None  # [P + B] or [M, P + B], in place of a step
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=STRICT)
 class EvaluationModels:
     """Models that clients are evaluated with, [R, P + B]: one for all (R = 1), one each (R = K), or, with `mixture`
     [K, R], for client k the mixture sum_r mixture[k, r] * probabilities of model r (of outputs, in a regression)."""
 
     models: Tensor
     mixture: Tensor | None = None
+
+
+def put(state: State, clients: Tensor, **rows: Tensor) -> State:
+    """The state with these rows, [m, ...] by name, in place of the clients', [K, ...]."""
+    return state | {name: state[name].index_copy(0, clients, new) for name, new in rows.items()}
 
 
 Hyperparameters = TypeVar("Hyperparameters", bound=Strict)
@@ -242,11 +249,11 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
 
     # -- what most algorithms write ------------------------------------------------------------------------------------
     def init_state(self, federation: Federation) -> State:
-        """What the server remembers from round to round, saved in checkpoints: tensors by name. By default nothing."""
+        """Return what the server remembers, which checkpoints save: tensors by name. By default nothing."""
         return {}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        """How the round's clients train. By default ordinary local SGD from the received model."""
+        """Return how the round's clients train. By default ordinary local SGD from the received model."""
         return Plan()
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
@@ -270,7 +277,7 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         """Measurements that these hyper-parameters need: by default all of `measurements`."""
         return self.measurements
 
-    def server_models(self) -> int | None:
+    def server_models(self) -> PositiveInt | None:
         """M, if the server keeps several models. By default None: one.
 
         Then x is [M, P + B], all of them go to every client, losses are [M, m], D is [M, m, P], weights are [M, m].
@@ -281,8 +288,8 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         """The models that clients are evaluated with after a round. By default x [P + B] for all of them."""
         return EvaluationModels(x.unsqueeze(0))
 
-    def exchanges_per_round(self, federation: Federation) -> int:
-        """How often clients and server exchange models in a round, by default once.
+    def exchanges_per_round(self, federation: Federation) -> PositiveInt:
+        """Return how often clients and server exchange models in a round, by default once.
 
         In each exchange, with the same clients, `configure_clients` and `aggregate` are called; `received.exchange`
         counts them from 0.

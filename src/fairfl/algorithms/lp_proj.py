@@ -37,6 +37,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.algorithms.shared.random_projection import random_projection, shuffled_models
@@ -68,7 +69,7 @@ class Config(Strict):
     )
 
     @model_validator(mode="after")
-    def _stable(self) -> "Config":
+    def _check_rate(self) -> "Config":
         if self.p == 2 and self.eta_o * self.lam >= 2:
             most = f"it must stay below 2 / {self.lam} = {2 / self.lam:g}"
             raise ValueError(f"eta_o {self.eta_o} diverges at lambda {self.lam}; {most}")
@@ -110,13 +111,12 @@ class LpProj(Algorithm[Config]):
             raise OptionError(
                 f"lp_proj: d_sub: {d_sub} rows of {parameters} parameters cannot be orthogonal; at most {parameters}"
             )
+        P = random_projection(federation.seed, d_sub, parameters, self.config.orthogonalize)
         return {
             "th": shuffled_models(federation) if self.config.start == "own" else x.repeat(K, 1),
             "o": x.new_zeros(K, d_sub),
             "omega": x.new_zeros(d_sub),
-            "P": random_projection(
-                federation.seed, d_sub, parameters, self.config.orthogonalize
-            ).to(x),
+            "P": P.to(x),
         }
 
     def _anchors(self, state: State, received: Received) -> Tensor:
@@ -137,10 +137,9 @@ class LpProj(Algorithm[Config]):
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S, th, P, b = reports.clients, reports.trained, state["P"], self.config.b
         o = self._anchors(state, reports)
-        o_S = o[S] - self.config.eta_o * self.config.lam * r(
-            o[S] - th[:, : P.shape[1]] @ P.T, self.config.p
-        )
-        state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, o_S)}
+        c = o[S] - th[:, : P.shape[1]] @ P.T
+        o_S = o[S] - self.config.eta_o * self.config.lam * r(c, self.config.p)
+        state = put(state | {"o": o}, S, th=th, o=o_S)
         if reports.exchange == self.config.repeats - 1:
             mean = reports.shares(self.config.weighting).to(o_S.dtype) @ o_S
             state["omega"] = (1 - b) * state["omega"] + b * mean

@@ -36,6 +36,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
@@ -70,9 +71,8 @@ def global_net(
     weights, outgoing = [], weight.swapaxes(1, 2)  # [K, L, C]
     for c in reversed(range(len(hidden))):
         weight, bias = hidden[c]
-        incoming = (
-            weight if c == 0 else weight[:, :, :0]
-        )  # of other layers they are matched below, as outgoing ones
+        # Of other layers they are matched below, as outgoing ones.
+        incoming = weight if c == 0 else weight[:, :, :0]
         rows = np.concatenate([incoming, bias[:, :, None], outgoing], axis=2)
         K, _, D = incoming.shape
         s = np.hstack([np.full((K, D + 1), 1 / config.sigma2), s_out])
@@ -82,9 +82,8 @@ def global_net(
         assignments, neurons = match(rows, s, neurons_of_layer, config.sweeps, draw)
         weights.append(neurons[:, D + 1 :].T)
         biases.append(neurons[:, D])
-        outgoing = np.zeros(
-            (K, weight.shape[2], len(neurons))
-        )  # 0 to neurons that the client has no part in
+        # 0 to neurons that the client has no part in.
+        outgoing = np.zeros((K, weight.shape[2], len(neurons)))
         np.put_along_axis(outgoing, np.stack(assignments)[:, None], weight.swapaxes(1, 2), axis=2)
         s_out = np.full((K, len(neurons)), 1 / config.sigma2)
     weights.append(neurons[:, :D])
@@ -112,10 +111,7 @@ class PFNM(Algorithm[Config]):
         return Plan(start=state["nets"][received.clients])
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        return Aggregate(), {
-            **state,
-            "nets": state["nets"].index_copy(0, reports.clients, reports.trained),
-        }
+        return Aggregate(), put(state, reports.clients, nets=reports.trained)
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         """The global net, in the type of x [P]."""

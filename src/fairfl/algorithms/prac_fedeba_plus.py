@@ -78,17 +78,15 @@ class PracFedEBAPlus(Algorithm[Config]):
     measures_objective = True
 
     def required_measurements(self) -> tuple[str, ...]:
-        early = self.config.alpha > 0 and "received" in (
-            self.config.angle_from,
-            self.config.gradient_weights,
-        )
-        return (entropy.LOSS[self.config.weight_loss], *(("loss_received",) if early else ()))
+        config, losses = self.config, {entropy.LOSS[self.config.weight_loss]}
+        if config.alpha > 0 and "received" in (config.angle_from, config.gradient_weights):
+            losses.add("loss_received")
+        return tuple(sorted(losses))
 
     def init_state(self, federation: Federation) -> State:
-        """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
-        return (
-            {"fair_angle_rounds": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
-        )
+        """Number of rounds with gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
+        zero = federation.samples.new_zeros(())
+        return {"fair_angle_rounds": zero} if self.config.alpha > 0 else {}
 
     def _is_unfair(self, state: State, received: Received) -> bool:
         """Gradient alignment, not model alignment."""

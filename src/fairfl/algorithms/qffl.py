@@ -54,13 +54,10 @@ class QFFL(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         q, L = self.config.q, self.config.L or 1 / reports.learning_rate
-        F = (
-            reports.loss_received if self.config.loss == "received" else reports.loss_after
-        ) + self.config.epsilon
-        p = reports.samples if self.config.weights == "size" else torch.ones_like(reports.samples)
-        u_squared = torch.stack(
-            [(L * D.double()).square().sum() for D in reports.delta]
-        )  # ||u_k||^2, [m]
+        F = getattr(reports, f"loss_{self.config.loss}") + self.config.epsilon
+        p = reports.factors(self.config.weights)
+        # ||u_k||^2, [m]
+        u_squared = torch.stack([(L * D.double()).square().sum() for D in reports.delta])
         # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
         F_q = (F / F.max()) ** q
         h = p * (q * F_q / F * u_squared + L * F_q)

@@ -47,12 +47,10 @@ def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
     n = reports.samples
     core = core_weights(M, reports.loss_received, torch.ones_like(n), config.epsilon)
     draw = torch.Generator().manual_seed(reports.seed)
-    drawn = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
-    by_client = (
-        reports.clients.cpu().argsort().argsort()
-    )  # draws belong to clients, in whatever order they report
-    drawn = drawn[by_client].to(n.device).T
-    dirichlet = drawn / drawn.sum(1, keepdim=True)
+    gamma = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
+    # Draws belong to clients, in whatever order they report.
+    gamma = gamma[reports.clients.cpu().argsort().argsort()].to(n.device).T
+    dirichlet = gamma / gamma.sum(1, keepdim=True)
     return torch.cat([torch.stack([reports.shares(), core]), dirichlet])[: config.J - 1]
 
 
@@ -61,9 +59,8 @@ def candidates(reports: Reports, lam: Tensor) -> Tensor:
     x, P = reports.x, reports.delta.shape[-1]
     new = x[:P] - lam.to(x.dtype) @ reports.delta
     if reports.buffers is not None:
-        new = torch.cat(
-            [new, (reports.shares().to(x.dtype) @ reports.buffers).expand(len(new), -1)], dim=1
-        )
+        buffers = reports.shares().to(x.dtype) @ reports.buffers
+        new = torch.cat([new, buffers.expand(len(new), -1)], dim=1)
     return torch.cat([new, x[None]])
 
 
@@ -94,21 +91,16 @@ class RankCoreFed(Algorithm[Config]):
     def configure_clients(self, state: State, received: Received) -> Plan:
         if received.exchange == 0:
             return Plan()
-        m = len(received.clients)
-        return Plan(
-            start=state["candidates"].unsqueeze(1).expand(-1, m, -1), epochs=0
-        )  # measured, not trained
+        start = state["candidates"].unsqueeze(1).expand(-1, len(received.clients), -1)
+        return Plan(start=start, epochs=0)  # measured, not trained
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         if self.config.J == 1:
             return Aggregate(weights=reports.shares()), state
         if reports.exchange == 0:
             M = utility_bound(state["M"], reports.loss_received, self.config.M)
-            return Aggregate(), {
-                "M": M,
-                "candidates": candidates(reports, combinations(reports, M, self.config)),
-            }
+            lam = combinations(reports, M, self.config)
+            return Aggregate(), {"M": M, "candidates": candidates(reports, lam)}
         winner = state["candidates"][elected(reports.loss_after.T)]
-        return Aggregate(model=winner.clone()), {
-            "M": state["M"]
-        }  # a view would keep all of them, in checkpoints too
+        # A view would keep all of them, in checkpoints too.
+        return Aggregate(model=winner.clone()), {"M": state["M"]}

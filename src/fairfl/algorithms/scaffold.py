@@ -24,6 +24,7 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
+    put,
 )
 from fairfl.experiments.base import Strict
 
@@ -67,4 +68,4 @@ class Scaffold(Algorithm[Config]):
             c_new = torch.where(J > 0, c_S - c + reports.delta / (J * reports.learning_rate), c_S)
         weights = self.config.eta_g * reports.shares(self.config.weighting)
         c = c + state["pi"][S] @ (c_new - c_S)
-        return Aggregate(weights), state | {"c": c, "c_k": state["c_k"].index_copy(0, S, c_new)}
+        return Aggregate(weights), put(state | {"c": c}, S, c_k=c_new)

@@ -105,7 +105,7 @@ def _check_timing(workload: "Workload") -> None:
             declared = declaration("algorithms", algorithm)
             if (
                 not declared.is_federated
-                or "val_best" in declared.measurements
+                or "local_optimum_loss" in declared.measurements
                 or declared.depends_on
             ):
                 raise SpecError(

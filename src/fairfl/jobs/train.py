@@ -150,7 +150,7 @@ def _simulation(
     from fairfl.simulation.simulation import Simulation
 
     memberships = run_files.memberships(args.after) if args.after else None
-    needed = "val_best" in algorithms.load(spec.algorithm).measurements
+    needed = "local_optimum_loss" in algorithms.load(spec.algorithm).measurements
     if needed and args.optima is None:
         raise FairflError(
             f"{spec.algorithm} needs the local optima: name their folder with --optima"

@@ -13,8 +13,11 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+from pydantic import ValidationError
+
 from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.plain_data import one_line
+from fairfl.runtime.validation import problems
 
 PACKAGE = Path(__file__).absolute().parents[1]
 
@@ -100,9 +103,10 @@ def blaming(code: CodeType, called: bool = True) -> Iterator[None]:
         if not frames and not called:
             raise
         where = place(frames[-1][0].f_code, frames[-1][1]) if frames else place(code)
-        raise PluginError(
-            f"{where}: {code.co_qualname}: {type(error).__name__}: {one_line(str(error))}"
-        ) from error
+        what = f"{type(error).__name__}: {one_line(str(error))}"
+        if isinstance(error, ValidationError):
+            (what, *_) = problems(error, None, error.title)
+        raise PluginError(f"{where}: {code.co_qualname}: {what}") from error
 
 
 def _of_plugin(frame: FrameType, code: CodeType) -> bool:

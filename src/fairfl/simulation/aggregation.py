@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,8 +16,8 @@ NUMBERS = (
     "accuracy_received",
     "loss_after",
     "accuracy_after",
-    "val_received",
-    "val_best",
+    "validation_loss_received",
+    "local_optimum_loss",
 )
 
 # Fields of Reports that hold one row per client, [m, ...]; one vector or several per client, [..., m, *].
@@ -43,10 +44,10 @@ def server_step(
     G = modifiers.total(G, aggregate, reports)
     if reports.buffers is None:
         return x - G
-    held = x[..., parameters:]
-    moved = torch.zeros_like(held)
+    buffers = x[..., parameters:]
+    moved = torch.zeros_like(buffers)
     if aggregate.weights is not None:
-        moved = buffer_update(held, reports.buffers, aggregate.weights, reports.samples)
+        moved = buffer_update(buffers, reports.buffers, aggregate.weights, reports.samples)
     return x - torch.cat([G, moved], dim=-1)
 
 
@@ -66,27 +67,31 @@ def weighted_sum(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
     return sum(products, delta.new_zeros(()))
 
 
-def buffer_update(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor) -> Tensor:
-    """held - mean of the clients' buffers: what is taken from the server's buffers `held`, [B] or [M, B].
+def buffer_update(own: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor) -> Tensor:
+    """own - mean of the clients' buffers: what is taken from the server's `own` buffers, [B] or [M, B].
 
     One server model: the mean by n_k [m], whatever the algorithm's weights are, so that variances stay positive; of the
     models that each client trains, [models, m, B], those count that have a weight. Several: by the weights of each,
     [M, m]; a model without any weight keeps its buffers.
     """
-    if held.dim() == 1:
+    if own.dim() == 1:
         used = weights.ne(0).any(-1, keepdim=True) if weights.dim() == 2 else weights.new_ones(())
         share = (used * samples / samples.sum()).reshape(-1)
         share = share / share.sum().clamp(min=1e-300)
         rows = buffers.reshape(len(share), -1)
-        return share.sum().to(held.dtype) * held - share.to(held.dtype) @ rows
-    return weights.sum(1, keepdim=True).to(held.dtype) * held - weighted_sum(
-        weights, buffers, several=True
-    )
+        return share.sum().to(own.dtype) * own - share.to(own.dtype) @ rows
+    total = weights.sum(1, keepdim=True).to(own.dtype)
+    return total * own - weighted_sum(weights, buffers, several=True)
+
+
+def _measured(reports: Reports, names: tuple[str, ...]) -> dict[str, Any]:
+    values = {name: getattr(reports, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def drop_diverged(reports: Reports) -> Reports:
     """The reports without clients that sent a NaN or an infinity; perhaps nobody is left."""
-    numbers = {name: value for name in NUMBERS if (value := getattr(reports, name)) is not None}
+    numbers = _measured(reports, NUMBERS)
     total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
     if reports.gradient is not None:
         total = total + reports.gradient.sum()
@@ -102,11 +107,9 @@ def drop_diverged(reports: Reports) -> Reports:
         good = good & reports.gradient.abs().amax(-1).lt(float("inf"))
     if bool(good.all()):
         return reports
-    kept = {name: value[..., good] for name, value in numbers.items()}
-    kept |= {name: value[good] for name in ROWS if (value := getattr(reports, name)) is not None}
-    kept |= {
-        name: value[..., good, :]
-        for name in MODELS
-        if (value := getattr(reports, name)) is not None
-    }
-    return replace(reports, **kept)
+    return replace(
+        reports,
+        **{name: value[..., good] for name, value in numbers.items()},
+        **{name: value[good] for name, value in _measured(reports, ROWS).items()},
+        **{name: value[..., good, :] for name, value in _measured(reports, MODELS).items()},
+    )

@@ -37,9 +37,8 @@ class Checkpoint:
         self.path, self.fingerprint, self.interval = path, fingerprint, interval
         self.before = path.with_name(f".{path.name}.before")
         self.reached: dict[str, Any] | None = None  # what the run is to come to again
-        self.last = self.checked = (
-            time.monotonic()
-        )  # when the last save ended, when `due` was last called
+        # When the last save ended, when `due` was last called.
+        self.last = self.checked = time.monotonic()
         self.cost = 0.0  # of the last save, seconds
 
     def restore(self) -> dict[str, Any] | None:
@@ -91,7 +90,7 @@ class Checkpoint:
             )
 
     def _usable(self, path: Path) -> dict[str, Any] | None:
-        """What was saved, or None if there is nothing for this fingerprint; then there is no file either."""
+        """Return what was saved, or None if there is nothing for this fingerprint; then there is no file either."""
         if not path.exists():
             return None
         try:
@@ -105,7 +104,7 @@ class Checkpoint:
 
     @opened.by_fairfl()
     def _read(self, path: Path) -> tuple[dict[str, Any] | None, str]:
-        """What was saved, or None and why the file cannot be used."""
+        """Return what was saved, or None and why the file cannot be used."""
         # torch does not look at the checksums that it writes.
         with zipfile.ZipFile(path) as file:
             if file.testzip() is not None:
@@ -157,10 +156,10 @@ def _processor() -> str:
 
 def _bits(state: Any) -> set[tuple[str, str]]:
     """(place, value) of all that is in a state."""
-    found = set()
+    bits_of_all = set()
     for at, value in leaves(state):
         if isinstance(value, torch.Tensor):
             bits = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
             value = value.dtype, value.shape, hashlib.sha256(bits).hexdigest()
-        found.add((format_place(at), repr(value)))
-    return found
+        bits_of_all.add((format_place(at), repr(value)))
+    return bits_of_all

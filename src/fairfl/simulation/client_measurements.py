@@ -27,25 +27,19 @@ class ClientMeasurements:
     needs: tuple[str, ...]
     local: LocalTraining
     of_objective: bool = False  # losses are those of `local.objective`, on which clients train
-    plain_steps: bool = (
-        False  # local training is plain SGD on the loss, whatever clients measure before
-    )
+    # Local training is plain SGD on the loss, whatever clients measure before.
+    plain_steps: bool = False
 
     def needed(self, when: str) -> list[str]:
         """Needed ones of loss_<when>, accuracy_<when> and correct_<when>; `when` is received or after."""
-        return [
-            name
-            for name in (f"loss_{when}", f"accuracy_{when}", f"correct_{when}")
-            if name in self.needs
-        ]
+        names = (f"{what}_{when}" for what in ("loss", "accuracy", "correct"))
+        return [name for name in names if name in self.needs]
 
     def received(self, x: Tensor, clients: list[int], round: int) -> dict[str, Tensor]:
-        """What is needed of the server's models x [P + B] or [M, P + B], but F_k if local training computes it."""
-        return (
-            {}
-            if self.loss_from_first_step(clients)
-            else self.at("received", x.unsqueeze(-2), clients, round)
-        )
+        """Measure what is needed of the server's x [P + B] or [M, P + B], but F_k if local training computes it."""
+        if self.loss_from_first_step(clients):
+            return {}
+        return self.at("received", x.unsqueeze(-2), clients, round)
 
     def loss_from_first_step(self, clients: list[int]) -> bool:
         """True if F_k is a by-product of local training, which saves a pass over all samples.
@@ -61,37 +55,35 @@ class ClientMeasurements:
         )
 
     def at(self, when: str, models: Tensor, clients: list[int], round: int) -> dict[str, Tensor]:
-        """What is `needed`: losses in nats, accuracies as fractions, which samples are classified right as 1 and 0.
+        """Measure what is `needed`: losses in nats, accuracies as fractions, samples classified right as 1 or 0.
 
         Models [1, P + B], one for all clients, or [m, P + B], one for each, give [m] ([m, n_max] of samples); with M of
         these in front, [M, m].
         """
-        names = self.needed(when)
+        names, values = self.needed(when), {}
         if not names:
             return {}
-        values: dict[str, Tensor] = {}
-        parts = [
-            self.part.of_clients(ids)
-            for ids in ([clients] if models.shape[-2] == 1 else [[k] for k in clients])
-        ]
-        pairs = list(zip(models.flatten(0, -2), itertools.cycle(parts), strict=False))
+        loss, accuracy, correct = (f"{what}_{when}" for what in ("loss", "accuracy", "correct"))
         shape = (*models.shape[:-2], len(clients))
-        if f"accuracy_{when}" in names:
+        # Each model with the samples that it is measured on: all clients', or those of one.
+        groups = [clients] if models.shape[-2] == 1 else [[k] for k in clients]
+        parts = itertools.cycle([self.part.of_clients(group) for group in groups])
+        pairs = list(zip(models.flatten(0, -2), parts, strict=False))
+        if accuracy in names:
             both = [client_measures(self.backend.forward, self.loss, x, part) for x, part in pairs]
-            loss, accuracy = (torch.cat(numbers).view(shape) for numbers in zip(*both, strict=True))
-            values = {f"loss_{when}": loss, f"accuracy_{when}": accuracy}
-        elif f"loss_{when}" in names and not self.of_objective:
+            rows = (torch.cat(numbers).view(shape) for numbers in zip(*both, strict=True))
+            values[loss], values[accuracy] = rows
+        elif loss in names and not self.of_objective:
             losses = [client_losses(self.backend.forward, self.loss, x, part) for x, part in pairs]
-            values = {f"loss_{when}": torch.cat(losses).view(shape)}
-        if f"loss_{when}" in names and self.of_objective:
-            each = models.expand(*shape, -1).flatten(0, -2)
-            losses = [
-                self._objective(x, k, round)
-                for x, k in zip(each, itertools.cycle(clients), strict=False)
-            ]
-            values[f"loss_{when}"] = torch.stack(losses).view(shape)
-        if f"correct_{when}" in names:
-            values[f"correct_{when}"] = self._correct(pairs).view(*shape, -1)
+            values[loss] = torch.cat(losses).view(shape)
+        if loss in names and self.of_objective:
+            each = zip(
+                models.expand(*shape, -1).flatten(0, -2), itertools.cycle(clients), strict=False
+            )
+            losses = [self._objective(x, client, round) for x, client in each]
+            values[loss] = torch.stack(losses).view(shape)
+        if correct in names:
+            values[correct] = self._correct(pairs).view(*shape, -1)
         return {name: values[name] for name in names}
 
     def _objective(self, x: Tensor, client: int, round: int) -> Tensor:
@@ -105,15 +97,12 @@ class ClientMeasurements:
         return losses.double().mean()
 
     def _correct(self, pairs: list[tuple[Tensor, Part]]) -> Tensor:
-        """Which samples are classified right, one row for each client of each pair, [rows, n_max] int8."""
-        rows = [
-            row
-            for x, part in pairs
-            for row in count_correct(self.backend.forward, x, part).split(part.sizes)
-        ]
-        padded = pad_sequence(
-            [row.to(torch.int8) for row in rows], batch_first=True, padding_value=NO_SAMPLE
-        )
+        """Samples that are classified right, one row for each client of each pair, [rows, n_max] int8."""
+        rows: list[Tensor] = []
+        for x, part in pairs:
+            hits = count_correct(self.backend.forward, x, part).to(torch.int8)
+            rows += hits.split(part.sizes)
+        padded = pad_sequence(rows, batch_first=True, padding_value=NO_SAMPLE)
         missing = max(self.part.sizes) - padded.shape[1]
         return torch.nn.functional.pad(padded, (0, missing), value=NO_SAMPLE)
 
@@ -132,17 +121,9 @@ class ClientMeasurements:
             raise ValueError(
                 "gradients at the received model are for algorithms whose server keeps one model"
             )
-        batch_size = None if "gradient_full" in kinds else self.local.batch_size
-        local = replace(
-            self.local,
-            epochs=1,
-            single=True,
-            batch_size=batch_size,
-            optimizer="sgd",
-            weight_decay=0.0,
-            privacy=None,
-        )
-        work = Work(
-            clients, x.expand(len(clients), -1), rate=torch.ones(len(clients), dtype=torch.float64)
-        )
+        size = None if "gradient_full" in kinds else self.local.batch_size
+        plain = replace(self.local, optimizer="sgd", weight_decay=0.0, privacy=None)
+        local = replace(plain, epochs=1, single=True, batch_size=size)
+        m = len(clients)
+        work = Work(clients, x.expand(m, -1), rate=torch.ones(m, dtype=torch.float64))
         return self.backend.train(work, local, round).delta[:, :parameters]

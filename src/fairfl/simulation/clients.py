@@ -92,7 +92,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Clients:
-    """All that the simulator knows of the data."""
+    """Data of all clients, as the simulator knows them."""
 
     parts: dict[str, Part]
     classes: int
@@ -102,9 +102,8 @@ class Clients:
     # Mean and deviation by which images in [0, 1] were scaled, [1 or C, 1, 1] each, on the CPU.
     scale: tuple[Tensor, Tensor] = (torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
     changed: list[str] = field(default_factory=list)  # what the partition had to change, in words
-    owners: list[str] = field(
-        default_factory=list
-    )  # name of each client's owner, where data say it
+    # Name of each client's owner, where data say it.
+    owners: list[str] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -119,16 +118,13 @@ class Clients:
     def check(self, model: nn.Module, loss: str) -> None:
         """Raises ValueError if the loss or the model is made for another kind of data."""
         part = self.parts["train"]
-        held = (
-            "numbers"
-            if part.labels.is_floating_point()
-            else "texts"
-            if part.labels.dim() > 1
-            else "classes"
-        )
-        wanted = {"next_word": "texts", "squared_error": "numbers"}.get(loss, "classes")
-        if held != wanted:
-            raise ValueError(f"loss {loss} is for {_LABELS[wanted]}, the data have {_LABELS[held]}")
+        kind = "texts" if part.labels.dim() > 1 else "classes"
+        kind = "numbers" if part.labels.is_floating_point() else kind
+        expected = {"next_word": "texts", "squared_error": "numbers"}.get(loss, "classes")
+        if kind != expected:
+            raise ValueError(
+                f"loss {loss} is for {_LABELS[expected]}, the data have {_LABELS[kind]}"
+            )
         reads_tokens = any(isinstance(layer, nn.Embedding) for layer in model.modules())
         if reads_tokens == part.inputs.is_floating_point():
             kinds = "tokens (it has an embedding)", "images or features (it has no embedding)"
@@ -177,9 +173,16 @@ def load_clients(
         y = torch.from_numpy(prepared.targets(where, classes, y.numpy(), x.numpy()))
         x = _turned(_scaled(x, mean, std), columns.get("turn"))
         parts[name] = Part(x.to(device), y.to(device), counts)
-    shape, source = tuple(inputs.shape[1:]), metadata.get("source", "")
-    scale, said = (mean, std), (assigned.changed, assigned.owners)
-    return Clients(parts, classes, shape, source, assigned.clusters, scale, *said)
+    return Clients(
+        parts,
+        classes,
+        shape=tuple(inputs.shape[1:]),
+        source=metadata.get("source", ""),
+        clusters=assigned.clusters,
+        scale=(mean, std),
+        changed=assigned.changed,
+        owners=assigned.owners,
+    )
 
 
 def _samples(data: Path) -> tuple[Tensor, Tensor, dict[str, str]]:

@@ -48,7 +48,7 @@ def choose(
 
 
 def facts(chosen: torch.device) -> dict[str, str | int]:
-    """What a summary says of the device that a job has computed on."""
+    """Entries of a summary about the device that a job has computed on."""
     if chosen.type == "cpu":
         return {
             "device": "cpu",

@@ -28,11 +28,10 @@ Forward = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured on one part, per client. Clients without samples have NaN loss."""
+    """Measurements on one part, per client. Clients without samples have NaN loss."""
 
-    loss: (
-        Tensor  # [K] float64, mean over the client's samples, nats (squared labels in a regression)
-    )
+    # [K] float64, mean over the client's samples, nats (squared labels in a regression)
+    loss: Tensor
     hits: Tensor  # [K, C] int64, correct predictions per true class; [K, 0] in a regression
 
 
@@ -85,7 +84,7 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
 
 
 def count_correct(forward: Forward, x: Tensor, part: Part) -> Tensor:
-    """Which samples [N] the model x [P] classifies right, bool; of a sequence, whether all of it."""
+    """Samples [N] that the model x [P] classifies right, bool; of a sequence, all of it."""
     size = samples_at_once(part.inputs, part.labels)
     pieces = zip(part.inputs.split(size), part.labels.split(size), strict=True)
     hits = [
@@ -118,7 +117,7 @@ def samples_at_once(inputs: Tensor, labels: Tensor) -> int:
 
 
 def _is_class(labels: Tensor) -> Tensor:
-    """Which labels are classes to be predicted, bool: all but padding; none in a regression."""
+    """Labels that are classes to be predicted, bool: all but padding; none in a regression."""
     return (
         torch.zeros_like(labels, dtype=torch.bool)
         if labels.is_floating_point()
@@ -135,7 +134,7 @@ def _per_client(values: Tensor, part: Part, reduce: str) -> Tensor:
 
 
 def _per_sample(flags: Tensor) -> Tensor:
-    """How many flags of a sample are set, [N], from [N] or [N, T]."""
+    """Number of flags of a sample that are set, [N], from [N] or [N, T]."""
     return flags if flags.dim() == 1 else flags.sum(1)
 
 

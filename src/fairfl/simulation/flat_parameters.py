@@ -23,12 +23,8 @@ def _stored(parameter: Tensor) -> Tensor:
 
 def statistics(model: nn.Module) -> list[Tensor]:
     """Buffers that a forward pass changes, in the order of the modules: running means and variances, and `observed`."""
-    found = vars(model).get("_observed", ())
-    return [
-        buffer
-        for name, buffer in model.named_buffers()
-        if name in found or name.endswith(("running_mean", "running_var"))
-    ]
+    observed, running = vars(model).get("_observed", ()), ("running_mean", "running_var")
+    return [b for name, b in model.named_buffers() if name in observed or name.endswith(running)]
 
 
 def observe(model: nn.Module, build: Callable[[], nn.Module], inputs: Tensor) -> None:

@@ -14,14 +14,13 @@ PENDING = 32
 
 @dataclass
 class Result:
-    """What a run ends with. `history` has one row for each evaluated round (see History)."""
+    """End of a run. `history` has one row for each evaluated round (see History)."""
 
     x: Tensor  # [P + B], or [M, P + B] if the server keeps M models
     history: list[dict[str, Tensor]]
     dropped: int = 0  # reports that were left out, of all rounds, for a NaN or an infinity
-    path: list[Tensor] = field(
-        default_factory=list
-    )  # x at the evaluated rounds, if the setting keeps it
+    # x at the evaluated rounds, if the setting keeps it.
+    path: list[Tensor] = field(default_factory=list)
     mixture: Tensor | None = None  # [K, R], see EvaluationModels; of the last evaluation
 
 

@@ -52,12 +52,12 @@ class Modifiers:
 
     def total(self, G: Tensor, aggregate: Aggregate, reports: Reports) -> Tensor:
         for name, modifier in self.used.items():
-            hook = modifier.modify_sum
-            answer = hook(self.states[name], G, aggregate, reports)
-            shape = {"[P]" if G.dim() == 1 else "[M, P]": tuple(G.shape)}
-            changed, self.states[name] = hook_checks.pair(hook, answer, "G")
-            hook_checks.shaped(hook, "G", changed, shape, G)
-            G = changed
+            before, state = G, self.states[name]
+            G, self.states[name] = hook_checks.ask(
+                modifier, "modify_sum", state, before, aggregate, reports
+            )
+            shape = {"[P]" if before.dim() == 1 else "[M, P]": before.shape}
+            hook_checks.check_shape(modifier.modify_sum, "G", G, shape, before)
         return G
 
     def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:

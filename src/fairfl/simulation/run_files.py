@@ -48,7 +48,7 @@ def memberships(path: Path) -> torch.Tensor:
 
 
 def facts(simulation: Simulation) -> dict[str, Any]:
-    """What a summary says of a run that has ended, beside its numbers."""
+    """Entries of a summary about a run that has ended, beside its numbers."""
     clients, result, model = simulation.clients, simulation.result, simulation.backend.model
     return {
         "backend": type(simulation.backend).__name__.lower(),

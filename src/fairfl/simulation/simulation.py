@@ -1,9 +1,7 @@
 """The simulator: in every round clients are selected, measured, trained and measured, and the server aggregates."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import call
 from typing import Any
 
 import torch
@@ -24,7 +22,7 @@ from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters, hook_checks
 from fairfl.simulation.aggregation import drop_diverged, server_step
-from fairfl.simulation.backends.interface import Backend, LocalTraining, Work, start_of
+from fairfl.simulation.backends.interface import LocalTraining, Work, start_of
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.client_measurements import ClientMeasurements
@@ -44,18 +42,17 @@ class TrainedModels:
 
     start: Tensor
     moved: Tensor  # start - trained model
-    unmoved: (
-        Tensor | None
-    )  # the models if nobody trained them; [..., 1, P + B] if they are the same for all clients
     steps: Tensor  # [m] float64, local steps taken
-    loss_at_start: (
-        Tensor | None
-    )  # [m] or [models, m] float64, nats, if F_k comes from the first step
+    # [m] or [models, m] float64, nats, if F_k comes from the first step
+    loss_at_start: Tensor | None = None
+    trained: bool = True  # False: clients only measure `start`
 
     @property
     def models(self) -> Tensor:
-        """The models after training: all at once, and so a second copy of what was moved."""
-        return self.start - self.moved if self.unmoved is None else self.unmoved
+        """The models after training, all at once; [..., 1, P + B] if no client trained its copy of the same ones."""
+        if self.trained:
+            return self.start - self.moved
+        return self.start[..., :1, :] if self.start.stride(-2) == 0 else self.start
 
 
 class Simulation:
@@ -83,13 +80,27 @@ class Simulation:
         memberships: Tensor | None = None,
     ) -> None:
         self.spec, self.clients, self.device = spec, clients, device
+        self.round = 0
+        self.stalled = False  # in the newest round nobody sent finite numbers
+        # Algorithm and modifiers.
         self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
-        self.needs = hook_checks.measurements(self.algorithm)
+        self.needs = hook_checks.ask_measurements(self.algorithm)
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
-        self.backend, self.x = self._made_backend(backend)
+        # The server's first model or models, and who trains them.
+        model = self.ask("architecture", spec.model.model_dump(), clients.count)
+        special = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
+        self.backend, self.x = make_backend(
+            spec.model_copy(update={"model": Model(**model)}),
+            clients,
+            backend,
+            device,
+            self.ask("server_models"),
+            self.modifiers.changes_local_steps or special,
+        )
         self.parameters = flat_parameters.count(self.backend.model)  # P
         self.still = flat_parameters.still(self.backend.model).to(device)
+        # What the clients do in a round.
         self.loss = LOSSES[spec.loss]
         self.train_part = clients.parts["train"]
         self.samples = self.train_part.counts.double().to(device)
@@ -111,51 +122,28 @@ class Simulation:
             of_objective=self.algorithm.measures_objective and self.modifiers.objective is not None,
             plain_steps=self.algorithm.uses_plain_sgd() and not self.modifiers.changes_local_steps,
         )
-        self._init_state(memberships)
-
-    def _made_backend(self, name: str) -> tuple[Backend, Tensor]:
-        """The backend and the server's first model or models, of the architecture that the algorithm asks for."""
-        hooks, spec = self.algorithm, self.spec
-        architecture = hooks.architecture(spec.model.model_dump(), self.clients.count)
-        model = Model(**hook_checks.architecture(hooks.architecture, architecture))
-        models = hooks.server_models()
-        sequential = f"algorithm {spec.algorithm}" if hooks.requires_sequential else ""
-        return make_backend(
-            spec.model_copy(update={"model": model}),
-            self.clients,
-            name,
-            self.device,
-            models if models is None else hook_checks.count(hooks.server_models, models),
-            self.modifiers.changes_local_steps or sequential,
-        )
-
-    def _init_state(self, memberships: Tensor | None) -> None:
-        """State of the algorithm and of its modifiers before the first round, and what they will exchange."""
-        self.history = History(self.clients)
-        self.result = Result(self.x, self.history.rows)
-        self.round = 0
-        self.stalled = False  # in the newest round nobody sent finite numbers
-        hooks = self.algorithm
+        # What the server remembers, and what the run leaves.
         federation = Federation(
             samples=self.samples,
             x=self.x,
-            clients_per_round=self.spec.clients_per_round,
+            clients_per_round=spec.clients_per_round,
             parameters=self.parameters,
             shapes=tuple(tuple(parameter.shape) for parameter in self.backend.model.parameters()),
-            labels=count(self.train_part, self.clients.classes).double(),
-            memberships=NOT_MEASURED if memberships is None else memberships.to(self.device),
-            model=self.spec.model.model_dump(),
-            seed=seed_of(self.spec.seed, "server"),
+            labels=count(self.train_part, clients.classes).double(),
+            memberships=NOT_MEASURED if memberships is None else memberships.to(device),
+            model=spec.model.model_dump(),
+            seed=seed_of(spec.seed, "server"),
         )
-        self.state = hook_checks.state(
-            hooks.init_state, hook_checks.asked(hooks.init_state, federation)
-        )
+        self.state = self.ask("init_state", federation)
         self.modifiers.init(federation)
-        traffic = hook_checks.traffic(hooks.traffic, hooks.traffic(federation))
-        self.communication = Communication(traffic, self.parameters)
-        self.exchanges_per_round = hook_checks.count(
-            hooks.exchanges_per_round, hooks.exchanges_per_round(federation)
-        )
+        self.exchanges_per_round = self.ask("exchanges_per_round", federation)
+        self.communication = Communication(self.ask("traffic", federation), self.parameters)
+        self.history = History(clients)
+        self.result = Result(self.x, self.history.rows)
+
+    def ask(self, hook: str, *arguments: Any) -> Any:
+        """The answer of the algorithm's hook, which is watched in the first round."""
+        return hook_checks.ask(self.algorithm, hook, *arguments, watched=self.round == 0)
 
     # -- the run ------------------------------------------------------------------------------
     def run(self, checkpoint: Checkpoint | None = None) -> Result:
@@ -193,34 +181,23 @@ class Simulation:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
-        plan = hook_checks.plan(
-            hook, self.ask(hook, received), len(clients), self.x, self.parameters
-        )
+        plan = self.ask("configure_clients", self.state, received)
+        hook_checks.check_plan(hook, plan, len(clients), self.x, self.parameters)
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
             if self.round == 0:
-                self.play(plan, trained)
+                start, moved = (
+                    part.reshape(-1, part.shape[-1])[:4, : self.parameters]
+                    for part in (trained.start, trained.moved)
+                )
+                by_rows = not self.algorithm.requires_sequential
+                hook_checks.play(hook, plan, start - moved if by_rows else start[:0])
         reports = self.measure_trained(clients, received, trained, plan)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
             reports = drop_diverged(reports)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
-
-    def ask(self, hook: Callable[..., Any], *given: Any) -> Any:
-        """What a hook answers, from the state and what it is given; in the first round that is to stay as it is."""
-        return (hook_checks.asked if self.round == 0 else call)(hook, self.state, *given)
-
-    def play(self, plan: Plan, trained: TrainedModels) -> None:
-        """The plan's functions once more, on some models in another order. Raises PluginError."""
-        hook, P = self.algorithm.configure_clients, self.parameters
-        some = [part.reshape(-1, part.shape[-1])[:4, :P] for part in (trained.start, trained.moved)]
-        if plan.force and not self.algorithm.requires_sequential:
-            Y = some[0] - some[1]
-            hook_checks.by_rows(hook, "force", plan.force, Y, torch.arange(len(Y), device=Y.device))
-        if plan.slope:
-            losses = torch.linspace(0.5, 2.0, 4, dtype=torch.float64, device=self.device)
-            hook_checks.by_rows(hook, "slope", plan.slope, losses)
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
@@ -239,8 +216,8 @@ class Simulation:
             generator=partial(generator, seed, "select", self.round),
             round=self.round,
         )
-        hook = self.algorithm.select
-        return hook_checks.selected(hook, self.ask(hook, selection), K)
+        answer = self.ask("select", self.state, selection)
+        return hook_checks.sort_selected(self.algorithm.select, answer, K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
@@ -249,16 +226,16 @@ class Simulation:
         return losses
 
     def measure_received(self, clients: list[int], number: int = 0) -> Received:
-        """What the algorithm needs to know of x, measured on the clients of the round only."""
+        """Return what the algorithm needs to know of x, measured on the clients of the round only."""
         ids = sent(torch.tensor(clients), self.device)
         measured: dict[str, Any] = {
             "gradient": self.measurements.gradients(self.x, clients, self.round, self.parameters),
             **self.measurements.received(self.x, clients, self.round),
         }
-        if "val_received" in self.needs:
-            measured["val_received"] = self.losses("validation", clients)
-        if "val_best" in self.needs and self.best is not None:
-            measured["val_best"] = self.best[ids]
+        if "validation_loss_received" in self.needs:
+            measured["validation_loss_received"] = self.losses("validation", clients)
+        if "local_optimum_loss" in self.needs and self.best is not None:
+            measured["local_optimum_loss"] = self.best[ids]
         seed = seed_of(self.spec.seed, "server", self.round, *([number] if number else []))
         received = Received(
             clients=ids,
@@ -277,40 +254,37 @@ class Simulation:
         """The clients train as planned, on the backend."""
         local = self.local.of_plan(plan, number)
         start = start_of(plan, self.x, len(clients))
-        taken = [local.steps(self.train_part.sizes[k]) for k in clients]
-        steps = sent(torch.tensor(taken, dtype=torch.float64), self.device)
-        if (
-            plan.epochs == 0
-        ):  # clients measure models, of which there may be many: not one copy for each client
-            unmoved = start[..., :1, :] if start.stride(-2) == 0 else start
-            return TrainedModels(start, start.new_zeros(()).expand_as(start), unmoved, steps, None)
+        counts = [local.steps(self.train_part.sizes[k]) for k in clients]
+        steps = sent(torch.tensor(counts, dtype=torch.float64), self.device)
+        if plan.epochs == 0:  # clients measure models, of which there may be many: no copies
+            moved = start.new_zeros(()).expand_as(start)
+            return TrainedModels(start, moved, steps, trained=False)
         work = Work.of_plan(plan, self.x, clients, self.learning_rate)
         trained = self.backend.train(
             work, local, self.round, losses=self.measurements.loss_from_first_step(clients)
         )
         moved = trained.delta.view(start.shape)
         loss_at_start = None if trained.loss is None else trained.loss.view(start.shape[:-1])
-        return TrainedModels(start, moved, None, steps, loss_at_start)
+        return TrainedModels(start, moved, steps, loss_at_start)
 
     def measure_trained(
         self, clients: list[int], received: Received, trained: TrainedModels, plan: Plan
     ) -> Reports:
-        """What the clients send back: updates D_k of the parameters, their buffers, and what the algorithm needs."""
+        """Return what clients send back: updates D_k of the parameters, buffers, and what the algorithm needs."""
         P = self.parameters
-        known: dict[str, Any] = dict(received.__dict__)
-        if trained.loss_at_start is not None:
-            known["loss_received"] = trained.loss_at_start
-        known |= {
+        reports: dict[str, Any] = vars(received) | {
             "start": trained.start,
             "steps": trained.steps,
             "delta": trained.moved[..., :P],
             "mix": plan.mix,
         }
+        if trained.loss_at_start is not None:
+            reports["loss_received"] = trained.loss_at_start
         if trained.moved.shape[-1] > P:
-            known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
+            reports["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
         if self.measurements.needed("after"):
-            known |= self.measurements.at("after", trained.models, clients, self.round)
-        return Reports(**known)
+            reports |= self.measurements.at("after", trained.models, clients, self.round)
+        return Reports(**reports)
 
     def aggregate(self, reports: Reports) -> None:
         """The server's step; none if all reports were dropped."""
@@ -318,10 +292,10 @@ class Simulation:
         if self.stalled:
             return
         reports = self.modifiers.reports(reports)
+        aggregate, following = self.ask("aggregate", self.state, reports)
         hook = self.algorithm.aggregate
-        aggregate, self.state = hook_checks.aggregate(
-            hook, self.ask(hook, reports), self.x, self.parameters, reports
-        )
+        hook_checks.check_aggregate(hook, aggregate, self.x, self.parameters, reports)
+        self.state = following
         x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
         if len(self.still):
             x[..., self.still] = self.x[..., self.still]
@@ -346,10 +320,10 @@ class Simulation:
 
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
+        models = self.ask("evaluation_models", self.state, self.x)
         hook = self.algorithm.evaluation_models
-        return hook_checks.evaluation_models(
-            hook, self.ask(hook, self.x), self.x, self.clients.count
-        )
+        hook_checks.check_evaluation_models(hook, models, self.x, self.clients.count)
+        return models
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""
@@ -398,7 +372,7 @@ class Simulation:
         return values
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a resumed run needs, on the CPU."""
+        """State that a resumed run needs, on the CPU."""
         self.history.fetch()
         return {
             "x": self.x.cpu(),

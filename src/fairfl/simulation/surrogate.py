@@ -118,7 +118,7 @@ class Pooled:
         self.epoch += local.epochs
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a resumed run needs, on the CPU."""
+        """State that a resumed run needs, on the CPU."""
         return {"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:

@@ -82,7 +82,7 @@ class LocalOptimumSpec(LearningSpec):
 
 
 class SurrogateLengths(parts.Surrogate):
-    """How to train, with the lengths that the setting may leave out."""
+    """Training of a surrogate, with the lengths that the setting may leave out."""
 
     epochs: parts.Count
     every: parts.Count = Field(description="epochs between two measurements")
@@ -107,7 +107,7 @@ class TimedVariant(TrainingSpec):
 
 
 class TimingSpec(JobSpec):
-    """What is timed in one setting, and how often."""
+    """Timing of one setting: what, and how often."""
 
     setting: str
     clients: parts.Count

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fairfl.algorithms.eagle import Config, gap_weights, known_gaps
+from fairfl.algorithms.eagle import Config, fill_gaps, gap_weights
 from tests.unit.algorithms.toy import F, G, X, close, gradient_at_zero, received, reports, start, vector
 
 BEST = vector(0.4, 0.7, 1.1)
@@ -70,9 +70,9 @@ def test_weights_are_the_gradient_of_the_objective(scale):
 @pytest.mark.parametrize("where", ["client_lr", "server"])
 def test_a_client_without_validation_samples_has_the_mean_gap_of_the_others(where):
     gaps = vector(1.0, torch.nan, 3.0)
-    assert known_gaps(gaps).tolist() == [1.0, 2.0, 3.0] and known_gaps(gaps * torch.nan).tolist() == [0.0, 0.0, 0.0]
+    assert fill_gaps(gaps).tolist() == [1.0, 2.0, 3.0] and fill_gaps(gaps * torch.nan).tolist() == [0.0, 0.0, 0.0]
     algorithm, state = start("eagle", **HALF, lag=0, where=where)
-    report = replace(reports(), val_received=gaps)
+    report = replace(reports(), validation_loss_received=gaps)
     w = algorithm.configure_clients(state, report).lr_scale
     w = 3 * algorithm.aggregate(state, report)[0].weights if w is None else w
     close(w, gap_weights(vector(1.0, 2.0, 3.0), algorithm.config), 1e-12)

@@ -24,7 +24,12 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
     twice = {"loss": F, "accuracy": torch.exp(-F), "correct": correct(ids, losses)}
     measured = {f"{name}_{when}": value for name, value in twice.items() for when in ("received", "after")}
     best = torch.zeros_like(F) if best is None else best[ids]
-    more = {"gradient": gradients[ids], "steps": torch.ones_like(F), "val_received": F, "val_best": best}
+    more = {
+        "gradient": gradients[ids],
+        "steps": torch.ones_like(F),
+        "validation_loss_received": F,
+        "local_optimum_loss": best,
+    }
     return told(delta, ids.tolist(), SAMPLES[ids], x=X, **measured, **more)
 
 

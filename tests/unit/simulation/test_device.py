@@ -55,21 +55,16 @@ def test_cuda_without_a_gpu_names_the_key(gpu):
         device.choose("cuda", 1)
 
 
-def test_threads_and_deterministic_arithmetic_are_set(gpu):
+@pytest.mark.parametrize(("precision", "arithmetic"), [("fp32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
+def test_threads_deterministic_arithmetic_and_the_precision_are_set(gpu, precision, arithmetic):
     gpu(False)
     torch.set_deterministic_debug_mode("default")
-    chosen = device.choose("cpu", 3)
+    for switch in PRODUCTS:
+        switch.fp32_precision = "ieee" if arithmetic == "tf32" else "tf32"
+    chosen = device.choose("cpu", 3, precision)
     assert device.facts(chosen) == {"device": "cpu", "processor": machine.cpu_name(), "threads": 3}
     assert torch.get_num_threads() == 3 and torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-
-
-@pytest.mark.parametrize(("precision", "arithmetic"), [("fp32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
-def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
-    gpu(False)
-    for switch in PRODUCTS:
-        switch.fp32_precision = "ieee" if arithmetic == "tf32" else "tf32"
-    device.choose("cpu", 1, precision)
     assert [switch.fp32_precision for switch in PRODUCTS] == [arithmetic] * 3
 
 
@@ -82,10 +77,6 @@ def test_rules_are_those_of_this_kind_of_cpu(tmp_path, monkeypatch, kind, rules)
     (tmp_path / "cpu_tuning.json").write_text(json.dumps({kind: measured}))
     monkeypatch.setattr(cpu_tuning, "FILE", tmp_path / "cpu_tuning.json")
     assert cpu_tuning.tuning.__wrapped__() == rules
-
-
-def test_the_kind_says_which_instructions_torch_uses():
-    assert cpu_tuning.kind().endswith(f" {torch.backends.cpu.get_cpu_capability()}")
 
 
 def test_committed_rules_can_be_read():
@@ -109,8 +100,8 @@ def test_freed_memory_goes_back_if_it_is_much():
     last = bytearray(b"1" * 65536)  # without it glibc gives the end of the heap back by itself
     full = resident()
     del pieces
-    assert not heap.release(kept=2**40, every=0)
-    assert not heap.release(kept=MIB, every=60)  # looked a moment ago
-    assert heap.release(kept=MIB, every=0)
+    assert not heap.release(most=2**40, every=0)
+    assert not heap.release(most=MIB, every=60)  # looked a moment ago
+    assert heap.release(most=MIB, every=0)
     assert resident() < full - 200 * MIB
     assert last

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 
-def utility_bound(known: Tensor, F: Tensor, M: float) -> Tensor:
-    """M, [] nats: the one that is `known`, or, if that is 0, the option M or more by the losses F [m]."""
-    return torch.where(known > 0, known, (1.2 * F.max()).clamp(min=M))
+def utility_bound(before: Tensor, F: Tensor, M: float) -> Tensor:
+    """M, [] nats: the one `before`, or, if that is 0, the option M or more by the losses F [m]."""
+    return torch.where(before > 0, before, (1.2 * F.max()).clamp(min=M))
 
 
 def core_weights(M: Tensor, F: Tensor, f: Tensor, epsilon: float) -> Tensor:

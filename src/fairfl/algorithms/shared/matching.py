@@ -125,9 +125,9 @@ def sweep(
     for j in order:
         if j in assignments:
             neurons.add(assignments.pop(j), rows[j], precisions[j], sign=-1)
-            held = neurons.counts > 0
-            neurons = Neurons(neurons.G[held], neurons.S[held], neurons.counts[held])
-            number = held.cumsum() - 1
+            full = neurons.counts > 0
+            neurons = Neurons(neurons.G[full], neurons.S[full], neurons.counts[full])
+            number = full.cumsum() - 1
             assignments = {other: number[assigned] for other, assigned in assignments.items()}
         chosen = assign(rows[j], precisions[j], neurons, len(rows), prior)
         neurons = neurons.joined(empty(max(0, int(chosen.max()) + 1 - len(neurons.counts)), prior))

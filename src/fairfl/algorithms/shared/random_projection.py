@@ -17,13 +17,12 @@ def random_projection(seed: int, rows: int, parameters: int, orthogonal: bool) -
     From N(0, 1), each row of length 1; `orthogonal` to each other by Gram-Schmidt.
     """
     draw = torch.Generator().manual_seed(seed)
-    drawn = torch.stack(
-        [torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)]
-    )
+    normal = [torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)]
+    P = torch.stack(normal)
     if orthogonal:
-        Q, R = torch.linalg.qr(drawn.T)
-        drawn = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
-    return drawn / drawn.norm(dim=1, keepdim=True)
+        Q, R = torch.linalg.qr(P.T)
+        P = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
+    return P / P.norm(dim=1, keepdim=True)
 
 
 def shuffled_models(federation: Federation) -> Tensor:
@@ -34,13 +33,9 @@ def shuffled_models(federation: Federation) -> Tensor:
     draw = torch.Generator().manual_seed(federation.seed ^ 1)  # not the draws of the projection
     x, P = federation.x, federation.parameters
     tensors = x[:P].split([prod(shape) for shape in federation.shapes])
-    models = [
-        torch.cat(
-            [
-                *(part[torch.randperm(len(part), generator=draw).to(x.device)] for part in tensors),
-                x[P:],
-            ]
-        )
-        for _ in range(federation.clients)
-    ]
+    models = []
+    for _ in range(federation.clients):
+        orders = [torch.randperm(len(part), generator=draw).to(x.device) for part in tensors]
+        shuffled = [part[order] for part, order in zip(tensors, orders, strict=True)]
+        models.append(torch.cat([*shuffled, x[P:]]))
     return torch.stack(models)

@@ -13,14 +13,12 @@ from fairfl.algorithms.interface import Federation, Reports, State
 
 def no_updates(federation: Federation, rounds: int) -> State:
     """The memory before the first round."""
-    K, device = federation.clients, federation.x.device
+    K, x = federation.clients, federation.x[: federation.parameters]
     m = federation.clients_per_round or K
-    memory = {"last": torch.full((K,), -1, device=device)}
+    memory = {"last": torch.full((K,), -1, device=x.device)}
     for place in range(rounds):
-        memory[f"updates_{place}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(
-            m, 1
-        )
-        memory[f"clients_{place}"] = torch.full((m,), -1, device=device)
+        memory[f"updates_{place}"] = x.new_zeros(m, len(x))
+        memory[f"clients_{place}"] = torch.full((m,), -1, device=x.device)
     return memory
 
 

@@ -25,7 +25,7 @@ def gram(*stacks: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Span:
-    """What v_1, ..., v_n span. A combination is its coefficients, [n]; several are [count, n]."""
+    """Span of v_1, ..., v_n. A combination is its coefficients, [n]; several are [count, n]."""
 
     products: Tensor  # [n, n] float64, v_i . v_j
 
@@ -34,7 +34,7 @@ class Span:
         return torch.eye(len(self.products), dtype=self.products.dtype)
 
     def first(self, count: int) -> "Span":
-        """What v_1, ..., v_count span."""
+        """Span of v_1, ..., v_count."""
         return Span(self.products[:count, :count])
 
     def extend(self, combination: Tensor) -> Tensor:

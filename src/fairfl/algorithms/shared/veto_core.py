@@ -21,7 +21,7 @@ def worst_if_not_finite(L: Tensor) -> Tensor:
 
 
 def vanishing(L: Tensor) -> list[Fraction]:
-    """When each model has vanished, [J], exactly. Of equal losses of a client the first one counts as the worst."""
+    """Time when each model vanishes, [J], exactly. Of equal losses of a client the first one counts as the worst."""
     orders = worst_if_not_finite(L).argsort(dim=1, descending=True, stable=True).tolist()
     mass = dict.fromkeys(range(L.shape[1]), Fraction(1))
     vanished, now = dict.fromkeys(mass, Fraction(0)), Fraction(0)

@@ -41,27 +41,32 @@ def windows(
 ) -> Iterator[Iterator[Window]]:
     """For each client, its batches of this round as indices of samples: slices, or row numbers.
 
-    A `gpu` gets the row numbers of all clients in one copy, which nobody waits for.
+    A `gpu` gets the row numbers of all clients in one copy, for which the process does not wait.
     """
 
-    def epochs(client: int) -> Iterator[Tensor | None]:
-        n = sizes[client]
-        view = local.batch(n) >= n and gpu is None  # of the samples, no copy
-        for epoch in range(local.passes if n else 0):
-            yield None if view else order(n, local, round, client, epoch) + offsets[client]
+    def draw(client: int, epoch: int) -> Tensor:
+        return order(sizes[client], local, round, client, epoch) + offsets[client]
 
-    def batches(client: int, epochs: Iterable[Tensor | None]) -> Iterator[Window]:
+    def split(rows: Tensor, client: int) -> Sequence[Tensor]:
+        batches = rows.split(local.batch(sizes[client]))
+        return batches[:1] if local.single else batches
+
+    def on_cpu(client: int) -> Iterator[Window]:
         first, n = offsets[client], sizes[client]
-        for rows in epochs:
-            found = [slice(first, first + n)] if rows is None else rows.split(local.batch(n))
-            yield from found[:1] if local.single else found
+        for epoch in range(local.passes if n else 0):
+            if local.batch(n) >= n:
+                yield slice(first, first + n)  # a view of the samples, no copy
+            else:
+                yield from split(draw(client, epoch), client)
 
     if gpu is None:
-        return (batches(client, epochs(client)) for client in clients)
-    rows = [[one for one in epochs(client) if one is not None] for client in clients]
-    flat = [one for own in rows for one in own]
-    pieces = iter(sent(torch.cat(flat), gpu).split([len(one) for one in flat]) if flat else ())
-    return (
-        batches(client, [next(pieces) for _ in own])
-        for client, own in zip(clients, rows, strict=True)
-    )
+        return map(on_cpu, clients)
+    present = [client for client in dict.fromkeys(clients) if sizes[client]]
+    epochs = [(client, draw(client, epoch)) for client in present for epoch in range(local.passes)]
+    on_gpu: dict[int, list[Window]] = {client: [] for client in clients}
+    if epochs:
+        copied = sent(torch.cat([rows for _, rows in epochs]), gpu)
+        lengths = [len(rows) for _, rows in epochs]
+        for (client, _), rows in zip(epochs, copied.split(lengths), strict=True):
+            on_gpu[client] += split(rows, client)
+    return (iter(on_gpu[client]) for client in clients)

@@ -50,7 +50,7 @@ def kind() -> str:
 
 @cache
 def tuning() -> CpuTuning:
-    """What was measured on this kind of CPU; the defaults where nothing was."""
+    """Rules measured on this kind of CPU; the defaults where nothing was."""
     measured = json.loads(FILE.read_bytes()).get(kind(), {})
     return CpuTuning(
         **{

@@ -51,11 +51,8 @@ def _shared(device: torch.device) -> tuple[Any, Any, Any]:
 
     torch gives up a pool with its last graph, and fails if it is used again while a tensor in it is still there.
     """
-    stream, pool, keeper = (
-        torch.cuda.Stream(device),
-        torch.cuda.graph_pool_handle(),
-        torch.cuda.CUDAGraph(),
-    )
+    stream, pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    keeper = torch.cuda.CUDAGraph()
     with torch.cuda.graph(keeper, pool=pool, stream=stream):
         torch.zeros((), device=stream.device)
     return stream, pool, keeper
@@ -110,7 +107,7 @@ class CudaGraph:
         inputs = [None if tensor is None else tensor.clone() for tensor in tensors]
         before = [tensor.clone() for tensor in self.state]
         generators = [torch.cuda.default_generators[self.device.index or 0], *self.generators]
-        drawn = [generator.get_state() for generator in generators]
+        positions = [generator.get_state() for generator in generators]
         stream.wait_stream(current)
         # torch may free cuBLAS's workspace of a stream with any graph that was captured there
         # (github.com/pytorch/pytorch/issues/193402). Without one kept from before, a capture takes it from the pool,
@@ -136,7 +133,7 @@ class CudaGraph:
             torch.cuda.set_stream(current)
             _forget_workspaces()
             current.wait_stream(stream)
-            for generator, state in zip(generators, drawn, strict=True):
+            for generator, state in zip(generators, positions, strict=True):
                 generator.set_state(state)
             for tensor, old in zip(self.state, before, strict=True):
                 tensor.copy_(old)
@@ -168,9 +165,8 @@ class _CaptureFailed(Exception):
     """The message is the reason in one line."""
 
     def __init__(self, error: RuntimeError) -> None:
-        cause = (
-            error.__context__ or error
-        )  # what made the capture fail, not that ending it fails then
+        # What made the capture fail, not that ending it fails then.
+        cause = error.__context__ or error
         super().__init__(next(iter(str(cause).splitlines()), "") or type(cause).__name__)
 
 
@@ -185,7 +181,7 @@ def _give_up(failed: _CaptureFailed) -> None:
 
 
 def _mend(device: torch.device, pool: Any, generators: Sequence[torch.Generator]) -> None:
-    """What a capture that cannot be ended leaves: the allocator waits for its end, generators refuse to draw."""
+    """Repair after a capture that cannot be ended: the allocator waits for its end, generators refuse to draw."""
     with suppress(AttributeError, RuntimeError):
         torch._C._cuda_endAllocateToPool(device.index or 0, pool)
     for generator in generators:
@@ -200,7 +196,7 @@ def _forget_workspaces() -> None:
 
 
 class Sized(Protocol):
-    """What says how many bytes it holds now."""
+    """Object that knows how many bytes it holds now."""
 
     @property
     def bytes(self) -> int: ...
@@ -210,7 +206,7 @@ Kept = TypeVar("Kept", bound=Sized)
 
 
 class Recent(Generic[Kept]):
-    """What was used last of what is expensive to make: at most so many, and of so many bytes.
+    """Objects used last that are expensive to make: at most so many, and of so many bytes.
 
     What was used longest ago goes first. What is asked for stays, however large it is.
     """
@@ -220,16 +216,16 @@ class Recent(Generic[Kept]):
         self.kept: dict[Hashable, Kept] = {}
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What is kept under a key, made if it is not there."""
-        if (kept := self.kept.pop(key, None)) is not None:
-            self.kept[key] = kept  # the newest
-            return kept
-        while self.kept and (
-            len(self.kept) >= self.most or sum(one.bytes for one in self.kept.values()) > self.bytes
-        ):
-            del self.kept[next(iter(self.kept))]
-        self.kept[key] = make()
+        """Return the object of a key, made if it is not there."""
+        if key not in self.kept:
+            while self.kept and (len(self.kept) >= self.most or self._held() > self.bytes):
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = make()
+        self.kept[key] = self.kept.pop(key)  # the newest
         return self.kept[key]
+
+    def _held(self) -> int:
+        return sum(each.bytes for each in self.kept.values())
 
     def clear(self) -> None:
         self.kept.clear()

@@ -36,17 +36,14 @@ def is_plain(model: nn.Module) -> TypeGuard[nn.Sequential]:
         return False
     of_layers = [layer._parameters.get(name) for layer in model for name in ("weight", "bias")]
     own = [parameter for parameter in of_layers if parameter is not None]
-    held = [(name, value) for layer in model.modules() for name, value in vars(layer).items()]
+    attributes = [item for layer in model.modules() for item in vars(layer).items()]
+    # What torch keeps in dictionaries beside these two are buffers and hooks of all kinds.
+    more = [value for name, value in attributes if name not in ("_parameters", "_modules")]
     flats = [layer for layer in model if type(layer) is nn.Flatten]
     return (
         list(map(id, own)) == list(map(id, model.parameters()))
         and all(parameter.requires_grad and not parameter._backward_hooks for parameter in own)
-        # What torch keeps in dictionaries beside these two are buffers and hooks of all kinds.
-        and not any(
-            isinstance(value, dict) and value
-            for name, value in held
-            if name not in ("_parameters", "_modules")
-        )
+        and not any(isinstance(value, dict) and value for value in more)
         and all((layer.start_dim, layer.end_dim) == (1, -1) for layer in flats)
     )
 
@@ -105,7 +102,7 @@ def linear_outputs(value: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor
 
 
 class Terms(NamedTuple):
-    """What a step has beside the gradient: a factor of each model, [*m, 1, 1]; 0 for one whose epoch is over."""
+    """Terms of a step beside the gradient: a factor of each model, [*m, 1, 1]; 0 for one whose epoch is over."""
 
     prox: Tensor | None = None  # rate x prox
     averaging: Tensor | None = None  # 1 - momentum
@@ -135,22 +132,15 @@ class DenseLayer:
         self.last, self.rectified = last, rectified
         self.product: Callable[..., Tensor] = torch.bmm if models else torch.mm
         self.add_product: Callable[..., Tensor] = torch.baddbmm if models else torch.addmm
-        self.low = (
-            None
-            if product == like.dtype
-            else torch.empty(weights, dtype=product, device=like.device)
-        )
         low = like.to(product)
-        self.outputs, self.below = (
-            buffers(low, models, outputs, outputs=last),
-            buffers(low, models, inputs),
-        )
+        self.low = None if product == like.dtype else low.new_empty(weights)
+        self.outputs = buffers(low, models, outputs, outputs=last)
+        self.below = buffers(low, models, inputs)
         # What a model alone may use instead of torch's BLAS, from so many samples.
         self.onednn_from = math.inf if models else onednn_from(low) / (inputs * outputs)
         self.sum = like.new_empty(biases)
-        self.columns: Tensor | None = (
-            None  # the samples that come next as columns [in, n] too, if they are stored so
-        )
+        # The samples that come next as columns [in, n] too, if they are stored so.
+        self.columns: Tensor | None = None
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
         self.directions: list[Tensor] = []
@@ -172,14 +162,8 @@ class DenseLayer:
         if self.low is not None:
             weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
         if n >= self.onednn_from and not self.last:
-            self.out = _onednn(
-                value,
-                weight,
-                bias[0][0] if bias else None,
-                "relu" if self.rectified else "none",
-                [],
-                "",
-            )
+            above = "relu" if self.rectified else "none"
+            self.out = _onednn(value, weight, bias[0][0] if bias else None, above, [], "")
         elif n >= self.onednn_from:
             self.out = _onednn(weight, value, None, "none", [], "")
             if bias:
@@ -211,32 +195,39 @@ class DenseLayer:
 
     def step(self, terms: Terms) -> None:
         """Step on the gradient of `backward`."""
-        gradient = self.turned
+        # The step of the bias, and of the weight where it is not a product into what is stepped.
         if len(self.shapes) == 2:
             torch.sum(self.gradient, -2, keepdim=True, dtype=self.sum.dtype, out=self.sum)
-        by_onednn = self.value.shape[-2] >= self.onednn_from
-        moved = _onednn(gradient, self.value.mT, None, "none", [], "") if by_onednn else None
+        away: Tensor | None = None
+        if self.value.shape[-2] >= self.onednn_from:
+            away = _onednn(self.turned, self.value.mT, None, "none", [], "")
+        elif self.low is not None:
+            away = self.turned @ self.value
+        # The one step from borrowed models.
         if self.into is not None:
-            if moved is not None or self.low is not None:
-                self.into[0].copy_(gradient @ self.value if moved is None else moved)
+            weight, *biases = self.into
+            if away is None:
+                self.product(self.turned, self.value, out=weight)
             else:
-                self.product(gradient, self.value, out=self.into[0])
-            for bias in self.into[1:]:
+                weight.copy_(away)
+            for bias in biases:
                 bias.copy_(self.sum)
             return
+        # A step of z with momentum, else of y.
         if terms.prox is not None:
             self._pull(terms.prox)
-        weight, *biases = self.z or self.parameters
-        if moved is not None or self.low is not None:
-            weight.sub_(gradient @ self.value if moved is None else moved)
+        stepped = self.z or self.parameters
+        weight, *biases = stepped
+        if away is None:
+            self.add_product(weight, self.turned, self.value, alpha=-1, out=weight)
         else:
-            self.add_product(weight, gradient, self.value, alpha=-1, out=weight)
+            weight.sub_(away)
         for bias in biases:
             bias.sub_(self.sum)
         for along, factor in ((self.directions, terms.direction), (self.forces, terms.force)):
             if factor is not None:
-                for moved, towards in zip(self.z or self.parameters, along, strict=True):
-                    moved.addcmul_(towards, factor, value=-1)
+                for parameter, towards in zip(stepped, along, strict=True):
+                    parameter.addcmul_(towards, factor, value=-1)
         if terms.averaging is not None:
             for y, z in zip(self.parameters, self.z, strict=True):
                 y.lerp_(z, terms.averaging)
@@ -268,12 +259,10 @@ class DelayedLinear(DenseLayer):
     ) -> None:
         super().__init__(models, inputs, outputs, like, *kind)
 
-        def made(n: int) -> tuple[Tensor, Tensor, Tensor]:
-            sizes = (n, outputs), (n, outputs), (n, n)
-            one, other, inner = (like.new_empty(*models, *size) for size in sizes)
-            return one, other, inner
+        def make(n: int) -> list[Tensor]:
+            return [like.new_empty(*models, n, size) for size in (outputs, outputs, n)]
 
-        self.of_size = cache(made)
+        self.of_size = cache(make)
 
     def begin(self, samples: Tensor) -> None:
         """Take the samples [*m, n, in] of the next steps."""
@@ -284,9 +273,8 @@ class DelayedLinear(DenseLayer):
 
     def forward(self, value: Tensor) -> Tensor:
         done, end = self.done, self.done + value.shape[-2]
-        out = self.outputs(
-            end - done
-        )  # contiguous: a product into a part of `ahead` goes model by model
+        # Contiguous: a product into a part of `ahead` goes model by model.
+        out = self.outputs(end - done)
         if len(self.parameters) == 2:
             torch.add(self.ahead[..., done:end, :], self.parameters[1], out=out)
         else:
@@ -327,10 +315,8 @@ class Dropout:
         masks = self.mask.view(-1, *value.shape[-2:])
         for mask, (generator, n) in zip(masks, self.draws, strict=True):
             if n:
-                drawn = torch.empty(n, value.shape[-1], dtype=value.dtype).bernoulli_(
-                    1 - self.p, generator=generator
-                )
-                mask[:n] = drawn.div_(1 - self.p)
+                own = torch.empty(n, value.shape[-1], dtype=value.dtype)
+                mask[:n] = own.bernoulli_(1 - self.p, generator=generator).div_(1 - self.p)
         return value.mul_(self.mask)
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor:

@@ -32,8 +32,8 @@ def _glibc() -> ctypes.CDLL | None:
     return library
 
 
-def release(kept: int = KEPT, every: float = EVERY) -> bool:
-    """Give freed memory back to the system if it is more than `kept` bytes; True if that was done.
+def release(most: int = KEPT, every: float = EVERY) -> bool:
+    """Give freed memory back to the system if it is more than `most` bytes; True if that was done.
 
     Nothing is done within `every` seconds of the last look.
     """
@@ -42,4 +42,4 @@ def release(kept: int = KEPT, every: float = EVERY) -> bool:
     if library is None or now < _looked + every:
         return False
     _looked = now
-    return library.mallinfo2().fordblks > kept and bool(library.malloc_trim(0))
+    return library.mallinfo2().fordblks > most and bool(library.malloc_trim(0))

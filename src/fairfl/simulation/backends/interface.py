@@ -90,7 +90,7 @@ class Work:
 
     @classmethod
     def of_plan(cls, plan: Plan, x: Tensor, clients: list[int], rate: float) -> "Work":
-        """What a plan for these clients means, of which each trains one model, or several one after the other.
+        """Return the work of a plan for these clients, of which each trains one model, or several one after the other.
 
         x [P + B] or [M, P + B] are the server's models, which a proximal term pulls to.
         """
@@ -147,18 +147,18 @@ class Work:
         )
 
     def forces(self, of: slice, like: Tensor) -> Callable[[Tensor], Tensor] | None:
-        """What the force adds to the gradients of the models Y [n, P] at some places, [n, P]; None: there is none."""
+        """The force on the gradients of the models Y [n, P] at some places, a function of Y; None: there is none."""
         if (force := self.force) is None:
             return None
         places = sent(torch.tensor(self.places[of]), like.device)
 
         def checked(Y: Tensor) -> Tensor:
-            found = force(Y, places)
-            if found.shape != Y.shape:
+            added = force(Y, places)
+            if added.shape != Y.shape:
                 raise ValueError(
-                    f"a force returned {list(found.shape)} for models {list(Y.shape)}; give one row each"
+                    f"a force returned {list(added.shape)} for models {list(Y.shape)}; give one row each"
                 )
-            return found.contiguous()
+            return added.contiguous()
 
         return checked
 
@@ -170,7 +170,7 @@ def start_of(plan: Plan, x: Tensor, clients: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training left: updates D = start - trained model, and the losses at the start if they were asked for."""
+    """Result of training: updates D = start - trained model, and the losses at the start if they were asked for."""
 
     delta: Tensor  # [e, P + B]
     loss: Tensor | None = None  # [e] float64, mean over the client's samples, nats

@@ -20,21 +20,22 @@ class Shape:
     width: int  # samples of each model; clients with less are padded with samples of weight 0
     batch: int
     borrowed: bool  # a single step on a full batch from models that are read where they are, and not copied
+    start_losses: bool  # losses before the first step
+    first_batch_only: bool  # the samples are the first batch of a client that has more
+    steps_a_pass: int  # that share a pass over the first layer's weights
+    # Terms of a step.
     proximal: bool
     momentum: bool
-    start_losses: bool  # losses before the first step
-    frozen_layers: int = 0  # layers that take no steps
-    directions: int = 0  # that models go along: none, one for all, or one each
-    forced: bool = False
-    first_batch_only: bool = False  # the samples are the first batch of a client that has more
-    steps_a_pass: int = 1  # that share a pass over the first layer's weights
+    frozen_layers: int  # layers that take no steps
+    directions: int  # that models go along: none, one for all, or one each
+    forced: bool
 
 
-def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
-    """Copies of tensors, in the `kept` ones if there are any: they stay where a captured graph finds them."""
-    kept = kept or [tensor.new_empty(tensor.shape) for tensor in tensors]
-    torch._foreach_copy_(kept, tensors)
-    return kept
+def _copy(tensors: list[Tensor], old: list[Tensor]) -> list[Tensor]:
+    """Copies of tensors, in the `old` ones if there are any: they stay where a captured graph finds them."""
+    copies = old or [tensor.new_empty(tensor.shape) for tensor in tensors]
+    torch._foreach_copy_(copies, tensors)
+    return copies
 
 
 class ModelStack:
@@ -53,9 +54,8 @@ class ModelStack:
         product: torch.dtype,
     ) -> None:
         self.shape, self.loss, self.product = shape, loss, product
-        self.models = (
-            () if shape.models == 1 else (shape.models,)
-        )  # leading dimension of all tensors
+        # The leading dimension of all tensors.
+        self.models = () if shape.models == 1 else (shape.models,)
         self.layers = list(self._layers(model, like))
         self.dense = [layer for layer in self.layers if isinstance(layer, DenseLayer)]
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
@@ -121,12 +121,11 @@ class ModelStack:
             torch._foreach_copy_(self.z, self.start)
         if anchors is not None:
             for layer, places in zip(self.dense, self._places(anchors), strict=True):
-                layer.anchors = _copied(places, layer.anchors)
+                layer.anchors = _copy(places, layer.anchors)
         if direction is not None:
-            for layer, places in zip(
-                self.dense, self._places(torch.atleast_2d(direction)), strict=True
-            ):
-                layer.directions = _copied(places, layer.directions)
+            all_places = self._places(torch.atleast_2d(direction))
+            for layer, places in zip(self.dense, all_places, strict=True):
+                layer.directions = _copy(places, layer.directions)
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""

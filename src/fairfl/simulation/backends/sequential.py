@@ -74,24 +74,19 @@ class Sequential:
         self.constants = flat_parameters.constants(model)
         self.y = self.flat[: count(model)]  # without statistics
         self.anchor = self._buffer()
-        self.normalised = any(
-            isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()
-        )
-        self.frozen = self.frozen_size = (
-            0  # parameter tensors, and numbers in them, that steps do not change
-        )
+        norms = nn.modules.batchnorm._BatchNorm
+        self.normalised = any(isinstance(module, norms) for module in model.modules())
+        # Parameter tensors, and numbers in them, that steps do not change.
+        self.frozen = self.frozen_size = 0
         self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
-        self.total = torch.zeros(
-            (), dtype=torch.float64, device=self.flat.device
-        )  # loss of the newest batch, summed
+        # Loss of the newest batch, summed.
+        self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)
         self.manual_step = self._by_hand(self.parameters)
         self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
         if self.manual_step:
-            classes = len(self.manual_step.last.bias)
-            self.targets = self.manual_step.loss.targets(
-                self.labels, classes, self.flat.dtype
-            ).T.contiguous()
+            classes, loss = len(self.manual_step.last.bias), self.manual_step.loss
+            self.targets = loss.targets(self.labels, classes, self.flat.dtype).T.contiguous()
         self.factors = StepFactors(self.flat)
         self.on_gpu = self.flat.device.type == "cuda"
         self.slope: Slope | None = None
@@ -106,20 +101,14 @@ class Sequential:
 
     def _by_hand(self, moved: list[Tensor]) -> conv_kernels.ManualStep | None:
         """The model's step by hand, which changes `moved`, if there is one."""
-        if self.product != self.flat.dtype or not isinstance(self.loss, ClosedForm):
-            return None
-        return (
-            conv_kernels.ManualStep(self.model, self.loss, moved)
-            if conv_kernels.supports(self.model)
-            else None
-        )
+        exact = self.product == self.flat.dtype
+        if exact and isinstance(self.loss, ClosedForm) and conv_kernels.supports(self.model):
+            return conv_kernels.ManualStep(self.model, self.loss, moved)
+        return None
 
     def _buffer(self) -> Buffer:
-        flat = torch.zeros_like(self.y)
-        return Buffer(
-            flat,
-            [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters],
-        )
+        flat, ps = torch.zeros_like(self.y), self.parameters
+        return Buffer(flat, [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in ps])
 
     # -- with momentum only: z of Work -----------------------------------------------------------
     @cached_property
@@ -139,7 +128,7 @@ class Sequential:
 
     @cached_property
     def direction_step(self) -> Buffer:
-        """What the direction of the client that trains now adds to each step."""
+        """Step along the direction of the client that trains now, which adds to each step."""
         return self._buffer()
 
     def outputs(self, inputs: Tensor) -> Tensor:
@@ -160,15 +149,15 @@ class Sequential:
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
         self._hold(work, local)
-        for_sgd = {
+        terms = {
             "momentum": work.momentum,
             "a force": work.force,
             "private gradients": local.privacy,
         }
-        for what, wanted in for_sgd.items():
-            if wanted and local.optimizer != "sgd":
+        for term, is_used in terms.items():
+            if is_used and local.optimizer != "sgd":
                 raise ValueError(
-                    f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have"
+                    f"the algorithm asks for {term}, which optimizer {local.optimizer} does not have"
                 )
         self.model.train()
         pads = self._pads(local)
@@ -181,9 +170,8 @@ class Sequential:
                 if self.stochastic:
                     self._seed(dropout_seed(local, round, client))
                 if local.objective or local.privacy:
-                    nth = work.clients[:place].count(
-                        client
-                    )  # of several models that a client trains
+                    # Of several models that a client trains.
+                    nth = work.clients[:place].count(client)
                     path = (local.seed, "modifiers", round, client, local.phase, nth)
                     self.draws = generator(*path)
                     self.noise = (
@@ -207,15 +195,14 @@ class Sequential:
     def keep_buffers(self) -> None:
         """Write what a forward pass put in place of buffers into these, which the next one finds again."""
         for buffers, name, buffer in self.buffers:
-            if buffer is not None and (found := buffers[name]) is not buffer:
-                buffers[name] = buffer.copy_(found)
+            if buffer is not None and buffers[name] is not buffer:
+                buffers[name] = buffer.copy_(buffers[name])
 
     def _check_constants(self) -> None:
         """Raises OptionError if a forward pass has changed what is no part of a model, and so of no checkpoint."""
-        found = flat_parameters.constants(self.model)
-        for name, buffer in found.items():
-            known = self.constants.get(name)
-            if known is None or not flat_parameters.same(buffer, known):
+        for name, buffer in flat_parameters.constants(self.model).items():
+            before = self.constants.get(name)
+            if before is None or not flat_parameters.same(buffer, before):
                 raise OptionError(
                     f"model: its forward pass changes the buffer {name}, which is not averaged over clients; a buffer "
                     "of real numbers that changes from the first pass on is (batch normalisation: give a momentum)"
@@ -223,22 +210,20 @@ class Sequential:
 
     def _hold(self, work: Work, local: LocalTraining) -> None:
         """Set what captured steps hold: functions, objects, and how many parameters stay as they are."""
-        held = (work.frozen, local.objective, local.privacy, work.slope)
-        _, self.objective, self.privacy, self.slope = held
+        variant = (work.frozen, local.objective, local.privacy, work.slope)
+        _, self.objective, self.privacy, self.slope = variant
         first = list(self.model.parameters())[: work.frozen]
         self.frozen = sum(parameter.requires_grad for parameter in first)
         self.frozen_size = sum(parameter.numel() for parameter in first)
-        for place, known in enumerate(self.variants):
-            if held[:3] == known[:3] and same_function(work.slope, known[3]):
+        for place, other in enumerate(self.variants):
+            if variant[:3] == other[:3] and same_function(work.slope, other[3]):
                 self.variant = place
                 return
-        if (
-            len(self.variants) == KEPT_VARIANTS
-        ):  # an algorithm that makes functions anew in every round
+        if len(self.variants) == KEPT_VARIANTS:  # an algorithm that makes functions in every round
             self.variants.clear()
             self.steps.clear()
         self.variant = len(self.variants)
-        self.variants.append(held)
+        self.variants.append(variant)
 
     def _pads(self, local: LocalTraining) -> bool:
         """True if short batches get samples of weight 0, so that batches of many sizes share few captured steps.
@@ -322,7 +307,7 @@ class Sequential:
     def _away(
         self, decay: float, rate: float, force: Callable[[Tensor], Tensor] | None
     ) -> Tensor | None:
-        """What weight decay and force take from y, which both are of y before the step; None without them."""
+        """Return what weight decay and force take from y, both of y before the step; None without them."""
         if not (decay or force):
             return None
         away = self.y * decay

@@ -24,7 +24,7 @@ class Buffer(NamedTuple):
 
 
 class StepKind(NamedTuple):
-    """Which terms a step has. They are decided when it is captured."""
+    """Terms that a step has. They are decided when it is captured."""
 
     proximal: bool
     averages: bool  # with momentum

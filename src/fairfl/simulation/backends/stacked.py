@@ -6,6 +6,7 @@ Saves kernel launches and autograd: a step of all models of a block is one batch
 import itertools
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,15 +67,12 @@ class Stacked:
         return value
 
     def _frozen_layers(self, tensors: int) -> int:
-        """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
+        """Number of layers of the first so many parameter tensors. Raises ValueError if they end within one."""
         if not tensors:
             return 0
-        layers = [
-            sum(1 for _ in layer.parameters())
-            for layer in self.model
-            if isinstance(layer, nn.Linear)
-        ]
-        whole = list(itertools.accumulate(layers, initial=0))
+        layers = [layer for layer in self.model if isinstance(layer, nn.Linear)]
+        counts = (len(list(layer.parameters())) for layer in layers)
+        whole = list(itertools.accumulate(counts, initial=0))
         if tensors not in whole[:-1]:
             raise ValueError(
                 f"frozen: {tensors} parameter tensors are no whole layers before the last ({whole[:-1]})"
@@ -105,15 +103,13 @@ class Stacked:
         return Trained(delta[back], None if loss is None else loss[back])
 
     def _cuts(self, counts: list[int], local: LocalTraining) -> Iterator[tuple[int, int]]:
-        """Where blocks of clients begin and end; counts descend. A GPU is filled by large blocks, and takes all."""
+        """Yield where blocks begin and end; counts descend. A GPU is filled by large blocks, and takes all."""
         if self.kind != "cpu":
             yield 0, len(counts)
             return
         item = self.part.inputs.element_size()
-        sample, most = (
-            item * self.part.inputs[0].numel(),
-            max(1, tuning().stack_bytes // (self.size * item)),
-        )
+        sample = item * self.part.inputs[0].numel()
+        most = max(1, tuning().stack_bytes // (self.size * item))
         first = 0
         for place in range(1, len(counts) + 1):
             over = place == len(counts) or place - first == most
@@ -127,7 +123,7 @@ class Stacked:
                 first = place
 
     def _steps_a_pass(self, batch: int, steps: int) -> int:
-        """Of so many plain steps of an epoch those that share a pass over the first layer's weights."""
+        """Number of the plain steps of an epoch that share a pass over the first layer's weights."""
         if self.kind != "cpu" or self.linear or self.product != self.flat.dtype:
             return 1
         outputs = next(layer for layer in self.model if isinstance(layer, nn.Linear)).out_features
@@ -137,33 +133,41 @@ class Stacked:
     def _block(
         self, counts: list[int], local: LocalTraining, work: Work, start_losses: bool
     ) -> Block:
+        """Return the block of models whose clients have `counts` samples, an earlier round's or a new one."""
+        # Samples. A captured graph serves one width: few widths mean few captures.
         width = max(1, counts[0])
         if self.kind != "cpu" and len(set(counts)) > 1:
-            # A captured graph serves one width. Few widths mean few captures.
             unit = local.batch(width) if local.batch(width) < width else 64
             width = -(-width // unit) * unit
         batch = local.batch(width)
-        proximal, single = work.prox is not None, local.steps(width) == 1
-        directions = (
-            0 if work.direction is None else 1 if work.direction.dim() == 1 else len(counts)
-        )
-        forced = work.force is not None
         sizes = [self.part.sizes[client] for client in work.clients]
-        first_batch_only = local.single and any(local.batch(n) < n for n in sizes)
-        frozen = self._frozen_layers(work.frozen)
-        borrowed = (
-            self.kind == "cpu" and single and not (proximal or directions or forced or frozen)
-        )
-        momentum = work.momentum != 0 and not single  # a single step does not know of momentum
-        plain = not (proximal or momentum or directions or forced or frozen or borrowed)
-        steps_a_pass = self._steps_a_pass(batch, -(-width // batch)) if plain else 1
+        # Terms of a step beside the gradient. A single step does not know of momentum.
+        single, direction = local.steps(width) == 1, work.direction
+        directions = 0 if direction is None else 1 if direction.dim() == 1 else len(counts)
+        terms: dict[str, Any] = {
+            "proximal": work.prox is not None,
+            "momentum": work.momentum != 0 and not single,
+            "frozen_layers": self._frozen_layers(work.frozen),
+            "directions": directions,
+            "forced": work.force is not None,
+        }
+        # How a step without any is taken.
+        plain = not any(terms.values())
+        borrowed = plain and single and self.kind == "cpu"
+        shared = plain and not borrowed
         shape = Shape(
-            len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, directions, forced,
-            first_batch_only, steps_a_pass,
-        )  # fmt: skip
+            models=len(counts),
+            width=width,
+            batch=batch,
+            borrowed=borrowed,
+            start_losses=start_losses,
+            first_batch_only=local.single and any(local.batch(n) < n for n in sizes),
+            steps_a_pass=self._steps_a_pass(batch, -(-width // batch)) if shared else 1,
+            **terms,
+        )
 
-        def made() -> Block:
+        def make() -> Block:
             like = self.part.inputs.new_empty(0)
             return Block(ModelStack(self.model, shape, self.loss, like, self.product), self.part)
 
-        return self.blocks.get(shape, made)
+        return self.blocks.get(shape, make)

@@ -26,54 +26,46 @@ class Block:
     """Models in rows, samples in columns."""
 
     def __init__(self, stack: ModelStack, part: Part) -> None:
-        self.shape, self.stack, self.part = stack.shape, stack, part
-        shape, models, width, like = (
-            stack.shape,
-            stack.models,
-            stack.shape.width,
-            part.inputs.new_empty(0),
-        )
-        self.flat = part.inputs.flatten(1)
-        # A full batch of one client is used where it is. On a CPU other samples come with the step that takes them,
+        shape, models, like = stack.shape, stack.models, part.inputs.new_empty(0)
+        width, batch = shape.width, shape.batch
+        self.shape, self.stack, self.part = shape, stack, part
+        # Samples. A full batch of one client is used where it is. On a CPU others come with the step that takes them,
         # and are in the caches then; a CUDA graph needs those of an epoch.
-        self.in_place = shape.models == 1 and shape.batch == width and not shape.first_batch_only
+        self.flat = part.inputs.flatten(1)
+        self.in_place = shape.models == 1 and batch == width and not shape.first_batch_only
         self.by_columns = self.in_place and self._by_columns()
-        on_gpu = like.device.type == "cuda"
-        self.at_once = width if on_gpu else min(width, shape.batch * shape.steps_a_pass)
+        self.at_once = width if like.is_cuda else min(width, batch * shape.steps_a_pass)
         self.rows = torch.empty(shape.models, width, dtype=torch.int64)
         self.gathered = buffers(like.to(stack.product), models, self.flat.shape[1])
         self.inputs = like.new_empty(0)
+        # The clients whose samples are here, if another epoch may use them again.
+        self.loaded: list[int] | None = None
         self.targets = like.new_empty(*models, stack.classes, width)
         # Of full batches that are used where they are, by their first row.
         self.targets_from: dict[int, Tensor] = {}
+        # Factors of the samples, and of each step's terms.
+        self.counts: list[int] = []
+        self.scale: Tensor | None = None  # rates [m] that the weights of these counts are made of
         self.weights = like.new_empty(*models, 1, width)
-        steps = -(-width // shape.batch)
-        asked = shape.proximal, shape.momentum, shape.directions, shape.forced
-        self.terms = Terms(
-            *(like.new_zeros(steps, *models, 1, 1) if there else None for there in asked)
-        )
+        steps = range(-(-width // batch))
+        used = shape.proximal, shape.momentum, shape.directions, shape.forced
+        zeros = (like.new_zeros(len(steps), *models, 1, 1) if is_used else None for is_used in used)
+        self.terms = Terms(*zeros)
         # Targets, weights and terms of each step: the same views in every epoch.
-        targets, weights = (
-            tensor.split(shape.batch, -1) for tensor in (self.targets, self.weights)
-        )
-        terms = [
-            Terms(*(None if t is None else t[step] for t in self.terms)) for step in range(steps)
-        ]
-        self.windows = list(zip(targets, weights, terms, strict=True))
+        terms = [Terms(*(None if t is None else t[step] for t in self.terms)) for step in steps]
+        both = (tensor.split(batch, -1) for tensor in (self.targets, self.weights))
+        self.windows = list(zip(*both, terms, strict=True))
+        # An epoch, by the slope that it holds, and what its steps use or leave.
+        self.epochs: list[tuple[Slope | None, CudaGraph]] = []
+        self.slope: Slope | None = None
+        self.force: Callable[[Tensor], Tensor] | None = None
+        self.generators: list[torch.Generator] = []  # of dropout
         self.losses = like.new_empty(*models, width) if shape.start_losses else None
+        # Memory.
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
             samples += shape.models * self.at_once * self.flat[0].nbytes
-        self.own_bytes = samples + stack.bytes(shape.batch * shape.steps_a_pass)
-        self.counts: list[int] = []
-        self.scale: Tensor | None = None  # rates [m] that the weights of these counts are made of
-        self.loaded: list[int] | None = (
-            None  # the clients whose samples are here, if another epoch may use them again
-        )
-        self.generators: list[torch.Generator] = []
-        self.slope: Slope | None = None
-        self.force: Callable[[Tensor], Tensor] | None = None
-        self.epochs: list[tuple[Slope | None, CudaGraph]] = []  # by the slope that they hold
+        self.own_bytes = samples + stack.bytes(batch * shape.steps_a_pass)
 
     def _by_columns(self) -> bool:
         """True if the full batch of one linear model is read as columns too, see Tuning."""
@@ -89,18 +81,17 @@ class Block:
     def _epoch_of(self, slope: Slope | None) -> CudaGraph:
         """The epoch with this slope, which a captured graph holds."""
         self.slope = slope
-        for known, epoch in self.epochs:
-            if same_function(slope, known):
+        for other, epoch in self.epochs:
+            if same_function(slope, other):
                 return epoch
-        if len(self.epochs) == KEPT_SLOPES:  # an algorithm that makes functions anew in every round
+        if len(self.epochs) == KEPT_SLOPES:  # an algorithm that makes functions in every round
             self.epochs.clear()
         # The one step on borrowed models reads the models where they are, in another place each round, and a force
         # holds other tensors.
         fixed = not (self.stack.dropouts or self.shape.borrowed or self.shape.forced)
-        self.epochs.append(
-            (slope, CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed))
-        )
-        return self.epochs[-1][1]
+        epoch = CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)
+        self.epochs.append((slope, epoch))
+        return epoch
 
     def _epoch(self, in_place: Tensor | None) -> None:
         """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
@@ -110,15 +101,8 @@ class Block:
             for dropout in self.stack.dropouts:
                 real = [min(max(n - step * batch, 0), batch) for n in self.counts]
                 dropout.draws = list(zip(self.generators, real, strict=True))
-            self.stack.step(
-                x,
-                target,
-                weight,
-                terms,
-                self.slope,
-                self.losses if step == 0 else None,
-                self.force,
-            )
+            losses = self.losses if step == 0 else None
+            self.stack.step(x, target, weight, terms, self.slope, losses, self.force)
 
     def _batches(self, in_place: Tensor | None) -> Iterator[Tensor]:
         """Samples [*m, n, d] of each step. Those of the next come when its step has been taken."""
@@ -181,9 +165,8 @@ class Block:
             self.portions = shares.nan_to_num(0).unsqueeze(1)
             self.shares = sent(shares, self.weights.device) if self.shape.start_losses else shares
             # A client whose epoch is over must stand still.
-            self.active = (
-                torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T
-            ).double()
+            first = torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1)
+            self.active = (first < n.T).double()
         rate = work.rate / (1 - work.momentum) if self.shape.momentum else work.rate
         scale = (1 - work.mix) * rate
         if self.scale is None or not torch.equal(scale, self.scale):
@@ -192,9 +175,8 @@ class Block:
         if not any(term is not None for term in self.terms):
             return
         prox = None if work.prox is None else rate * work.prox
-        for term, factor in zip(
-            self.terms, (prox, 1 - work.momentum, work.along * rate, rate), strict=True
-        ):
+        factors = (prox, 1 - work.momentum, work.along * rate, rate)
+        for term, factor in zip(self.terms, factors, strict=True):
             if term is not None and factor is not None:
                 send((self.active * factor).view_as(term), term)
 
