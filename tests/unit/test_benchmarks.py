@@ -2,14 +2,13 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import agreement, check, data, driver, environments, local_training, models, report, starts, tune
+from benchmarks import agreement, check, data, driver, environments, local_training, models, report, starts
 from benchmarks.bench import Bench
-from benchmarks.peers import dataloader, indexed, products, reading
+from benchmarks.peers import dataloader, indexed
 from benchmarks.peers import fairfl as own
 from benchmarks.worker import Job
 from benchmarks.workloads import (
@@ -50,60 +49,6 @@ def test_operations_of_a_round_counted_by_hand():
     assert CNN_B64.flops == 6000 * cnn == 434_307_072_000
     assert gemm_flops("cpu") == 2 * 2048**3
     assert FOCUS.flops == 10 * 10 * 6000 * 2 * (2 * 784 * 200 + 3 * 200 * 10)  # ten epochs
-
-
-def test_the_layers_alone_are_every_product_of_every_layer(tmp_path):
-    cnn = TINY.at(model={"name": "cnn", "channels": [2, 3], "kernel": 5, "padding": 2, "hidden": 4}, shape=(1, 8, 8))
-    alone = products.start(job_of(cnn, tmp_path), "products")
-    first = {f"{layer} {name}" for layer in ("1-2",) for name in ("forward", "gradient of weights")}
-    others = {
-        f"{layer} {name}"
-        for layer in ("2-3", "12-4", "4-10")
-        for name in ("forward", "gradient of weights", "gradient of inputs")
-    }
-    assert set(alone.versions) == first | others
-    # Three clients with batches of 5, 5 and 2.
-    assert all(len(product.calls) == 9 for product in alone.chosen[:5])
-    asked = [product.asked for product in alone.chosen[:5]]
-    below, weights, nothing = [True, False, False], [False, True, False], [False] * 3
-    assert asked == [nothing, weights, nothing, weights, below]
-    assert min(alone.rounds(1)) > 0
-
-
-@pytest.mark.parametrize("batch", [None, 2])
-def test_reading_takes_every_sample_of_other_clients_once(tmp_path, monkeypatch, batch):
-    w = TINY.at(batch=batch, per_round=2)
-    own, read = reading.start(job_of(w, tmp_path), "reading"), []
-    own.inputs = torch.arange(w.clients * w.samples).float().unsqueeze(1)
-    monkeypatch.setattr(torch.Tensor, "sum", lambda x: read.append(x.flatten()))
-    monkeypatch.setattr(torch, "index_select", lambda x, dim, rows, out: read.append(x[rows].flatten()))
-    rounds = []
-    for _ in range(4):
-        read.clear()
-        own.step()
-        rounds.append(torch.cat(read).int().tolist())
-    for rows in rounds:
-        clients = sorted({row // w.samples for row in rows})
-        assert len(clients) == 2 and sorted(rows) == [k * w.samples + i for k in clients for i in range(w.samples)]
-    assert len({frozenset(rows) for rows in rounds}) > 1
-
-
-# -- rules -----------------------------------------------------------------------------------------
-@torch.no_grad()
-def test_rules_are_compared_only_where_the_engine_makes_something_else_of_them(tmp_path):
-    wide = TINY.at(model={"name": "mlp", "hidden": [40]}, batch=2, clients=3)
-    rules = tune.CpuTuning()
-    candidates = [rules, replace(rules, pass_share=0.25), replace(rules, stack_bytes=1.0)]
-    part, search = tune.samples(wide), tune.Search(turns=1)
-    assert len({tune.Rounds(wide, part, candidate).made for candidate in candidates}) == 3
-    ratios = search._ratios(wide, rules, candidates)
-    assert ratios[0] == 1 and min(ratios) > 0
-    assert search._ratios(wide.at(batch=None), rules, candidates[:2]) == [1, 1]
-
-    path = tmp_path / "rules.json"
-    path.write_text("{}")
-    tune.write(candidates[1], path)
-    assert json.loads(path.read_text())[tune.kind()]["pass_share"] == 0.25
 
 
 # -- the same work ---------------------------------------------------------------------------------

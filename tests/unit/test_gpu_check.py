@@ -1,6 +1,5 @@
 """The first contact with a GPU, on a CPU: the checks pass where they should, and fail where they should."""
 
-import io
 import json
 import os
 import subprocess
@@ -14,8 +13,8 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 
 from benchmarks.gpu_check import __main__ as command  # noqa: E402
-from benchmarks.gpu_check import cases, correct, speed  # noqa: E402
-from benchmarks.gpu_check.findings import Check, Unfit, table  # noqa: E402
+from benchmarks.gpu_check import cases, correct  # noqa: E402
+from benchmarks.gpu_check.findings import Check, table  # noqa: E402
 
 from fairfl import modifiers  # noqa: E402
 from fairfl.experiments import plugins  # noqa: E402
@@ -74,44 +73,6 @@ def test_numbers_that_do_not_repeat_are_found(check, monkeypatch):
     assert found["passed"] is False and found["repeats"] is found["resumes"] is False
     assert "two runs are not equal to the bit; a round after a resume is another one" in found["problem"]
     assert table(check.findings).splitlines()[-1].startswith("FAIL kinds: mlp, batches: two runs are not equal")
-
-
-@pytest.mark.parametrize(("wrong_draws", "passed"), [(1, True), (2, True), (3, False)])
-def test_a_number_is_wrong_if_no_draw_of_the_data_agrees(check, monkeypatch, wrong_draws, passed):
-    counts = [14 + 3 * k for k in range(7)]
-
-    def run(case, check, drawn, rounds, device=None):
-        wrong = device is CPU and drawn[0] - counts[0] < wrong_draws
-        made = case.simulation(CPU, drawn[:1])
-        made.x = torch.ones(2) * (1.001 if wrong else 1.0)
-        return made
-
-    monkeypatch.setattr(correct, "_run", run)
-    assert (correct._to_cpu(cases.Case("fedavg"), check, counts) < 1e-4) is passed
-
-
-@pytest.mark.parametrize(
-    ("said", "ready"), [("on GPU 0\nready\n7.5\n", True), ("ready\n", True), ("on GPU 0\n", False)]
-)
-def test_a_run_that_shares_a_card_is_ready_after_what_it_says_of_its_gpu(said, ready):
-    class Run:
-        stdout = io.StringIO(said)
-
-    assert speed._is_ready(Run()) is ready
-    assert Run.stdout.read() == ("7.5\n" if "7.5" in said else "")
-
-
-def test_an_error_fails_one_finding_and_not_the_rest(check):
-    with check.finding("kinds", "a") as found:
-        found["seconds"] = 1.0
-        raise RuntimeError("CUDA error\nand much more")
-    with check.finding("kinds", "b"):
-        pass
-    with check.finding("kinds", "c"):
-        raise Unfit("torchvision is not installed")
-    assert [found["passed"] for found in check.findings] == [False, True, None]
-    assert check.findings[0]["problem"] == "RuntimeError: CUDA error" and check.findings[0]["seconds"] == 1.0
-    assert check.lines[0].startswith("FAIL kinds: a: seconds 1  <- RuntimeError: CUDA error")
 
 
 @pytest.mark.parametrize(("broken", "status"), [(False, 0), (True, 1)])

@@ -15,7 +15,7 @@ from fairfl.algorithms.shared import entropy
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.seeds import generator
 from tests.unit.algorithms.test_examples import LINE, PULLED, THREE
-from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start, step, vector, weights
+from tests.unit.algorithms.toy import SAMPLES, F, X, close, received, reports, start, step, vector, weights
 from tests.unit.plain_engine import on_quadratics
 from tests.unit.simulation.federations import simulation
 
@@ -47,14 +47,7 @@ def test_afl_clients_without_mass_are_averaged_by_size():
     close(state["lambda"], [0.0, 0.0, 1.0], 0)
 
 
-# -- core_fed: the hand-computed weights, the M of the first round.
-EXAMPLE = vector(0.4, 1.0, 1.6)
-
-
-def test_core_fed_example():
-    w = weights("core_fed", EXAMPLE, vector(1, 1, 1), M=2.0)
-    close(w, [0.151515, 0.242424, 0.606061])
-    close(weights("core_fed", EXAMPLE, vector(5, 3, 2), M=2.0, weighting="size"), [0.280899, 0.269663, 0.449438])
+# -- core_fed: the M of the first round; its weights are in test_examples.py.
 
 
 def test_core_fed_a_larger_first_loss_raises_the_bound_for_good():
@@ -236,11 +229,6 @@ def test_propfair_the_threshold_itself_belongs_to_the_logarithm():
 
 
 # -- qffl: options and guards; more of it in test_examples.py and tests/oracle.
-def test_qffl_the_lipschitz_estimate_may_be_given():
-    """L = 1 / eta is the default; a smaller one takes larger steps."""
-    close(step("qffl", q=1, L=10.0)[0], step("qffl", q=1)[0])
-    h = (0.5 * 0.1 * G).square().sum(1) + 0.5 * F
-    close(step("qffl", q=1, L=0.5)[1], 0.5 * F / h.sum())
 
 
 def test_qffl_extreme_powers_and_losses_stay_finite():
@@ -255,13 +243,6 @@ def test_qffl_the_loss_after_training_takes_the_place_of_the_received_one():
     only = replace(reports(), loss_received=None, loss_after=after)
     close(step("qffl", only, q=2, loss="after")[1], step("qffl", reports(losses=after), q=2)[1], 1e-15)
     close(step("qffl", replace(reports(), loss_after=after), q=2)[1], step("qffl", q=2)[1], 0)
-
-
-def test_qffl_size_weights_enter_both_sums():
-    L, q, p = 10.0, 2.0, SAMPLES / SAMPLES.sum()
-    h = q * F ** (q - 1) * G.square().sum(1) + L * F**q
-    delta = (p * F**q)[:, None] * G
-    close(step("qffl", q=2, weights="size")[0], X - delta.sum(0) / (p * h).sum())
 
 
 # -- scaffold: what the variates promise; its rounds are in test_examples.py, more of it in tests/oracle.

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fairfl.modifiers.dp import Config as DpConfig
-from fairfl.modifiers.dp import NoisyGradients
 from fairfl.simulation.backends import batches, cuda_graph, sequential, stacked_block
 from fairfl.simulation.backends.cuda_graph import WARM_UP, CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Work
@@ -72,10 +70,12 @@ def gpu(monkeypatch):
     cuda_graph.allow("auto")
 
 
-def adder(state, calls, fails_at=0, gpu=None):
+def adder(gpu, state, drawn, fails_at=0):
+    """A body that draws from the GPU's generator and adds to its state."""
+
     def body(value):
-        calls.append(1)
-        if len(calls) == fails_at:
+        drawn.append(torch.rand((), generator=gpu.generator).item())
+        if len(drawn) == fails_at:
             gpu.fails = True
             raise RuntimeError("operation not permitted when stream is capturing\nCUDA kernel errors might ...")
         state.add_(value)
@@ -91,22 +91,36 @@ def work(x, clients, **more):
     return Work(list(range(clients)), x.expand(clients, -1), torch.full((clients,), 0.1, dtype=torch.float64), **more)
 
 
-def test_it_is_captured_once_and_sees_new_values(gpu):
-    state, calls = torch.zeros(2), []
-    run = gpu.program(adder(state, calls), [state])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_capture_leaves_no_trace_and_where_it_fails_the_body_is_called(gpu, capsys, fails):
+    """Else the masks of dropout would depend on what was captured before: a resumed run captures later."""
+    state, drawn, own = torch.zeros(2), [], torch.Generator()
+    body = adder(gpu, state, drawn, fails_at=WARM_UP + 1 if fails else 0)
+    run = gpu.program(body, [state], generators=[own])
     run(torch.ones(2))
-    assert state.tolist() == [1.0, 1.0], "warm-up and capture leave no trace"
+    assert state.tolist() == [1.0, 1.0]
     run(torch.full((2,), 3.0))
-    assert state.tolist() == [4.0, 4.0]
-    assert (gpu.captured, gpu.replayed, len(calls)) == (1, 2, WARM_UP + 1 + 2)
+    assert state.tolist() == [4.0, 4.0] and gpu.registered == [own]
+    assert (gpu.captured, gpu.replayed, len(drawn)) == (1, 0 if fails else 2, WARM_UP + 1 + 2)
+    fresh = torch.Generator().manual_seed(0)
+    assert drawn[WARM_UP + 1 :] == [torch.rand((), generator=fresh).item() for _ in range(2)]
+    assert gpu.streams[-1] is gpu.current, "torch leaves the stream of a failed capture as the current one"
+    reason = "operation not permitted when stream is capturing"
+    line = f"no CUDA graphs from here on, a capture failed ({reason}); the same steps kernel by kernel\n"
+    assert capsys.readouterr().out == (line if fails else "")
+    assert cuda_graph.usage() == (f"failed: {reason}" if fails else "on")
+    assert len(gpu.ended) == fails, "the allocator waits for the end of the capture"
 
 
-def test_without_a_gpu_and_switched_off_the_body_is_called(gpu):
-    state, calls = torch.zeros(1), []
-    CudaGraph(adder(state, calls), [state], CPU)(torch.ones(1))
+def test_without_a_gpu_and_switched_off_the_body_is_called_and_its_errors_are_its_own(gpu):
+    state, drawn = torch.zeros(1), []
+    with pytest.raises(RuntimeError, match="not permitted"):  # in the warm-up
+        gpu.program(adder(gpu, state, [], 1), [state])(torch.ones(1))
+    assert cuda_graph.usage() == "on" and gpu.streams[-1] is gpu.current
+    CudaGraph(adder(gpu, state, drawn), [state], CPU)(torch.ones(1))
     cuda_graph.allow("off")
-    gpu.program(adder(state, calls), [state])(torch.ones(1))
-    assert (gpu.captured, len(calls), state.item(), cuda_graph.usage()) == (0, 2, 2.0, "off")
+    gpu.program(adder(gpu, state, drawn), [state])(torch.ones(1))
+    assert (gpu.captured, len(drawn), state.item(), cuda_graph.usage()) == (0, 2, 2.0, "off")
 
 
 def test_a_partial_made_anew_of_the_same_objects_is_the_same():
@@ -139,47 +153,6 @@ def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(g
     assert captures == [1, 1, 2, 3]
 
 
-# -- a capture that fails ---------------------------------------------------------------------------------------------
-def test_where_a_capture_fails_the_step_is_taken_kernel_by_kernel(gpu, capsys):
-    state, calls = torch.zeros(1), []
-    run = gpu.program(adder(state, calls, WARM_UP + 1, gpu), [state])
-    run(torch.ones(1))
-    run(torch.full((1,), 3.0))
-    assert state.tolist() == [4.0] and gpu.replayed == 0 and len(calls) == WARM_UP + 1 + 2
-    reason = "operation not permitted when stream is capturing"
-    line = f"no CUDA graphs from here on, a capture failed ({reason}); the same steps kernel by kernel\n"
-    assert capsys.readouterr().out == line and cuda_graph.usage() == f"failed: {reason}"
-    assert gpu.streams[-1] is gpu.current, "torch leaves the stream of the capture as the current one"
-    assert len(gpu.ended) == 1, "the allocator waits for the end of the capture"
-
-
-def test_an_error_of_the_body_is_no_failed_capture(gpu):
-    """What fails without a graph too must not be hidden."""
-    state = torch.zeros(1)
-    with pytest.raises(RuntimeError, match="not permitted"):
-        gpu.program(adder(state, [], 1, gpu), [state])(torch.ones(1))
-    assert cuda_graph.usage() == "on" and gpu.streams[-1] is gpu.current
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_capture_leaves_no_trace_in_the_generators(gpu, fails):
-    """Else the masks of dropout would depend on what was captured before: a resumed run captures later."""
-    own, drawn = torch.Generator().manual_seed(5), []
-
-    def body(value):
-        drawn.append((torch.rand((), generator=gpu.generator).item(), torch.rand((), generator=own).item()))
-        if fails and len(drawn) == WARM_UP + 1:
-            gpu.fails = True
-            raise RuntimeError("no")
-
-    run = gpu.program(body, [], generators=[own])
-    run(torch.ones(1))
-    run(torch.ones(1))
-    fresh = torch.Generator().manual_seed(0), torch.Generator().manual_seed(5)
-    expected = [tuple(torch.rand((), generator=one).item() for one in fresh) for _ in range(2)]
-    assert drawn[WARM_UP + 1 :] == expected and gpu.registered == [own]
-
-
 # -- what is kept, batches of many sizes ------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("most", "asked", "kept"),
@@ -203,9 +176,9 @@ def test_padded_sizes_are_few_and_waste_an_eighth_at_most():
     assert [batches.padded(n, 100) for n in (1, 97, 100)] == [8, 100, 100] and batches.padded(3, 4) == 4
 
 
-def on_gpu(counts, model=None):
+def on_gpu(counts, model):
     """A sequential backend that takes the way of a GPU, and one that does not."""
-    spec = spec_of(model=model or {"name": "mlp", "hidden": [5]})
+    spec = spec_of(model=model)
     (gpu, x), (plain, _) = (make_backend(spec, image_clients(counts, (1, 4, 4)), "sequential", CPU) for _ in range(2))
     gpu.on_gpu, gpu.stochastic = True, False  # none of these models draws
     return gpu, plain, x
@@ -235,15 +208,3 @@ def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, m
         close(a.loss, b.loss)
     shared, exact = ({size for _, size, _ in backend.steps.kept} for backend in (padding, plain))
     assert shared == exact if model is NORM else len(shared) < len(exact)
-
-
-def test_noise_is_captured_once_and_drawn_anew_in_each_round(gpu, monkeypatch):
-    private = LocalTraining(1, 4, 3, privacy=NoisyGradients(DpConfig(sigma=1.0, clip=1.0)))
-    noisy, plain, x = on_gpu([8, 8])
-    for round in range(3):
-        expected = plain.train(work(x, 2), private, round).delta
-        with monkeypatch.context() as patch:
-            patch.setattr(sequential, "CudaGraph", gpu.program)
-            noisy.train(work(x, 2), LocalTraining(1, None, 3), round)  # as algorithms that ask for clean gradients, too
-            assert torch.equal(noisy.train(work(x, 2), private, round).delta, expected)
-    assert gpu.captured == 2 and gpu.registered == [noisy.noise]

@@ -75,10 +75,12 @@ def losses_of(run, part):
         yield -probabilities[torch.arange(len(labels)), labels].log().mean()
 
 
+@pytest.mark.parametrize("backend", ["auto", "sequential"])
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize(("name", "given"), CASES)
-def test_rounds_of_some_clients(name, given, batch_size):
-    run = simulation(name, given, clients_per_round=2, memberships=MEMBERSHIPS, model=MLP, batch_size=batch_size)
+def test_rounds_of_some_clients(name, given, batch_size, backend):
+    changes = {"memberships": MEMBERSHIPS, "model": MLP, "batch_size": batch_size, "backend": backend}
+    run = simulation(name, given, clients_per_round=2, **changes)
     engine = of_simulation(run)
     for _ in range(3):
         engine.rounds(1, run.select_clients())

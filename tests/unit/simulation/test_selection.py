@@ -108,10 +108,8 @@ def test_privacy_is_claimed_of_uniform_draws_only(monkeypatch):
 
 
 # -- Draws by purpose.
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 1000, 100_003])
-@pytest.mark.parametrize("m", [1, 2, 9, 1000])
+@pytest.mark.parametrize(("count", "m"), [(1, 1), (2, 1), (3, 2), (10, 9), (1000, 1000), (100_003, 9)])
 def test_the_first_of_a_permutation_are_those_of_the_whole(count, m):
-    m = min(m, count)
     for seed in range(5):
         whole = torch.randperm(count, generator=generator(seed, count))
         assert first_of_permutation(count, m, generator(seed, count)) == whole[:m].tolist()
