@@ -50,7 +50,11 @@ def raw_files(wc):
 # train, collect
 def optima_to_train_with(wc):
     """The local optima, for algorithms that use them while they train (eagle)."""
-    return local_optima(wc) if "local_optimum_loss" in declaration("algorithms", wc.algorithm).measurements else []
+    return (
+        local_optima(wc)
+        if "local_optimum_loss" in declaration("algorithms", wc.algorithm).measurements
+        else []
+    )
 
 
 def run_of(wc):
