@@ -214,18 +214,6 @@ def processes_in(folder: Path) -> dict[int, list[str]]:
     return {pid: command for pid, command in found.items() if command}  # one without has ended
 
 
-def state_of(pid: int) -> str:
-    """Of a process that should have ended: its parent, what it waits for, its open files."""
-    found = []
-    with contextlib.suppress(OSError):
-        process = Path(f"/proc/{pid}")
-        lines = (process / "status").read_text().splitlines()
-        found += [line for line in lines if line.startswith(("State", "PPid", "Threads", "Sig"))]
-        found += [f"{name}: {(process / name).read_text().strip()}" for name in ("wchan", "syscall")]
-        found += [f"{file} -> {os.readlink(file)}" for file in (process / "fd").iterdir() if file.is_symlink()]
-    return "\n  ".join([f"{pid}:", *found])
-
-
 def running_in(folder: Path) -> dict[int, str]:
     """Process -> phase, of the jobs that Snakemake has started, be it plainly or as the client of a server."""
     named = {pid: [PHASES[part] for part in command if part in PHASES] for pid, command in processes_in(folder).items()}

@@ -1,4 +1,4 @@
-"""A Slurm of four nodes for tests: own configuration, keys, ports, accounts, folders, and no trace once it is stopped.
+"""A Slurm of four nodes for tests: own configuration, keys, ports, folders, and no trace once it is stopped.
 
 Each node has its own name and /tmp, in namespaces of one machine. Slurm's commands find it through SLURM_CONF, so a
 Slurm that the machine belongs to is never asked.
@@ -22,10 +22,6 @@ CONFIGURATION = """
 ClusterName=fairfl
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={accounts_port}
-AccountingStorageEnforce=associations,limits
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -51,29 +47,12 @@ PreemptMode=REQUEUE
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_interval=1
 KillWait=2
 ReturnToService=2
-PartitionName=cpu Nodes=ALL Default=YES PriorityTier=1
+{nodes}PartitionName=cpu Nodes=ALL Default=YES PriorityTier=1
 PartitionName=gpu Nodes=node3,node4 PriorityTier=1
 PartitionName=urgent Nodes=ALL PriorityTier=9
 """
 NODE = "NodeName={name} NodeAddr=127.0.0.1 NodeHostname={name} Port={port} CPUs={cpus} RealMemory={memory} "
 NODE += "Gres=gpu:fake:{gpus},shard:{shards}\n"
-ACCOUNTS = """
-AuthType=auth/munge
-AuthInfo={folder}/munge.socket.2
-DbdHost={host}
-DbdAddr=127.0.0.1
-DbdPort={accounts_port}
-SlurmUser=root
-LogFile={folder}/slurmdbd.log
-PidFile={folder}/slurmdbd.pid
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={database_port}
-StorageUser=slurm
-StoragePass=slurm
-StorageLoc=accounts
-"""
-DATABASE = "CREATE DATABASE accounts;\nGRANT ALL ON accounts.* TO slurm@'127.0.0.1' IDENTIFIED BY 'slurm';\n"
 # A node: its name, and a /tmp that shows of the machine's only some folders.
 SEPARATE = """
 name=$0 slurmd=$1; shift
@@ -86,16 +65,15 @@ number=0
 for folder in "$@"; do number=$((number + 1)); mkdir -p "$folder"; mount --bind /mnt/$number "$folder"; done
 exec "$slurmd" -D -N "$name"
 """
-PACKAGES = "slurm-wlm slurmdbd munge mariadb-server"
 
 
 @functools.cache
 def missing() -> str:
     """Why no Slurm can be started here; empty if one can."""
-    needed = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "setpriv", "slurmdbd", "mariadbd", "unshare")
+    needed = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "setpriv", "unshare")
     absent = [name for name in needed if _program(name) is None]
     if absent:
-        return f"not installed: {', '.join(absent)} (Debian: apt-get install {PACKAGES})"
+        return f"not installed: {', '.join(absent)} (Debian: apt-get install slurm-wlm munge)"
     if os.geteuid():
         return "Slurm's daemons need root to start jobs"
     separate = subprocess.run(["unshare", "-m", "-u", "--propagation", "private", "mount", "-t", "tmpfs", "x", "/mnt"])
@@ -143,7 +121,7 @@ class Cluster:
 
     def _start(self) -> None:
         folder, host = self.folder, socket.gethostname().split(".")[0]
-        for name in ("state", "bin", "database"):
+        for name in ("state", "bin"):
             (folder / name).mkdir()
         # Snakemake's plugin calls srun without SLURM_CONF: a machine's own Slurm has its file in /etc.
         srun = folder / "bin" / "srun"
@@ -155,13 +133,10 @@ class Cluster:
         devices = [folder / f"gpu{index}" for index in range(GPUS)]
         for device in devices:
             device.touch()
-        ports = {name: _free_port() for name in ("controller_port", "accounts_port", "database_port")}
         size = {"cpus": CPUS, "memory": MEMORY_MB, "gpus": GPUS, "shards": SHARDS}
         nodes = "".join(NODE.format(name=name, port=_free_port(), **size) for name in NODES)
-        general, partitions = CONFIGURATION.format(folder=folder, host=host, **ports).split("PartitionName", 1)
-        (folder / "slurm.conf").write_text(f"{general}{nodes}PartitionName{partitions}")
-        (folder / "slurmdbd.conf").write_text(ACCOUNTS.format(folder=folder, host=host, **ports))
-        (folder / "slurmdbd.conf").chmod(0o600)
+        text = CONFIGURATION.format(folder=folder, host=host, controller_port=_free_port(), nodes=nodes)
+        (folder / "slurm.conf").write_text(text)
         gpus = "".join(f"Name=gpu Type=fake File={device}\n" for device in devices)
         (folder / "gres.conf").write_text(f"AutoDetect=off\n{gpus}Name=shard Count={SHARDS}\n")
         files = {option: f"{folder}/munge.{option}" for option in ("socket", "log-file", "pid-file", "seed-file")}
@@ -169,8 +144,7 @@ class Cluster:
         # --force: a private folder is no place for a machine's munge, but right for this one.
         self._daemon("munged", "--foreground", "--force", *(f"--{option}={path}" for option, path in files.items()))
         wait((folder / "munge.socket.2").exists, 120, "munged")
-        self._keep_accounts(ports["database_port"])
-        self._daemon(*self._beside_munge("slurmctld", "-D"))
+        self._daemon("slurmctld", "-D")
         root = Path(__file__).parents[2]
         seen = [str(path) for path in (self.tests, folder, root) if path.is_relative_to("/tmp")]
         for name in NODES:
@@ -178,40 +152,6 @@ class Cluster:
             self._daemon("unshare", *separate, name, str(_program("slurmd")), *seen)
         states = ("sinfo", "--noheader", "--Node", "--partition=cpu", "--format=%t")
         wait(lambda: self.run(*states, check=False).split() == ["idle"] * len(NODES), 120, "four idle nodes")
-
-    def _keep_accounts(self, port: int) -> None:
-        data, socket_, first = (self.folder / name for name in ("database", "database.socket", "database.sql"))
-        first.write_text(DATABASE)
-        install = ("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal")
-        self.run(*install, "--skip-test-db", f"--datadir={data}", "--user=root")
-        where = (f"--datadir={data}", f"--socket={socket_}", f"--port={port}", f"--pid-file={self.folder}/database.pid")
-        small = ("--innodb-buffer-pool-size=64M", "--skip-name-resolve", "--bind-address=127.0.0.1", "--user=root")
-        self._daemon("mariadbd", "--no-defaults", *where, *small, f"--init-file={first}")
-        wait(socket_.exists, 120, "mariadbd")
-        self._daemon("slurmdbd", "-D")
-        wait(lambda: not self.accounts("show", "cluster", check=False)[0], 120, "slurmdbd")
-        self.accounts("add", "cluster", "fairfl")
-        self.accounts("add", "account", "lab", "Description=lab", "Organization=lab")
-        self.accounts("add", "user", "root", "Account=lab", "DefaultAccount=lab")
-
-    def _beside_munge(self, name: str, *words: str) -> tuple[str, ...]:
-        """The command, where what asks for accounts finds munge: it looks in one place only."""
-        script = 'mkdir -p /run/munge && mount --bind "$0" /run/munge && exec "$@"'
-        separate = ("unshare", "-m", "--propagation", "private", "sh", "-ec", script)
-        return (*separate, str(self.folder), str(_program(name)), *words)
-
-    def accounts(self, *words: str, check: bool = True) -> tuple[int, str]:
-        """Exit code and output of sacctmgr."""
-        done = subprocess.run(
-            [*self._beside_munge("sacctmgr", "-i"), *words],
-            env=self.environment,
-            text=True,
-            stdout=-1,
-            stderr=-2,
-            timeout=180,
-        )
-        assert not check or done.returncode == 0 or "Nothing new added" in done.stdout, done.stdout
-        return done.returncode, done.stdout
 
     def _daemon(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}{len(self.daemons)}.out").open("wb") as out:
@@ -228,7 +168,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         try:
-            if len(self.daemons) == 4 + len(NODES):
+            if len(self.daemons) == 2 + len(NODES):
                 self.cancel([job["JobId"] for job in self.jobs()])
         finally:
             for daemon in reversed(self.daemons):

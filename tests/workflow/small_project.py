@@ -247,6 +247,12 @@ class Project:
         assert old in text, f"{old!r} is not in {path}"
         self.write(path, text.replace(old, new, 1))
 
+    def append(self, path: str, more: str = "") -> None:
+        """Write more behind what is there, if anything is: a statement, or a line in what is no module."""
+        file = self.folder / path
+        more = more or ("\n_EDIT = 1\n" if path.endswith(".py") else "\n")
+        self.write(path, (file.read_text() if file.exists() else "") + more)
+
     def undo(self) -> None:
         """Everything that `write` and `edit` have changed is as it was, times included."""
         for file, old in self._before.items():
@@ -256,9 +262,10 @@ class Project:
                 os.utime(file, ns=(old[1], old[1]))
         self._before.clear()
 
-    def csv(self) -> dict[str, bytes]:
-        found = [path for path in self.folder.glob("results/**/*.csv") if ".code" not in path.parts]
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+    def results(self, *suffixes: str) -> dict[str, bytes]:
+        """Contents of the files with these suffixes below the results; not of the copies of the code."""
+        found = [path for path in self.folder.glob("results/**/*") if ".code" not in path.parts]
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found if path.suffix in suffixes}
 
 
 def become(folder: str, commands: list[list[str]], path: list[str], environment: dict[str, str]) -> None:

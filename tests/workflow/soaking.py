@@ -1,6 +1,5 @@
 """Kills, damages and edits a workflow at random; in between it must finish equal to an undisturbed one."""
 
-import json
 import os
 import random
 import shutil
@@ -9,28 +8,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairfl.runtime.records import DAMAGED
-from tests.workflow.faults import (
-    MADE,
-    WRITING,
-    Workflow,
-    befall,
-    from_nothing,
-    gone,
-    made_by,
-    made_in,
-    processes_in,
-    running_in,
-    same_in,
-    servers_in,
-    signal_to,
-    start,
-    state_of,
-    stop_all,
-)
+from tests.workflow import faults
+from tests.workflow.faults import WRITING, Workflow, gone, made_by, made_in, processes_in, same_in, signal_to
 from tests.workflow.small_project import Project
 
 Fault = tuple[str, str, float]
@@ -97,20 +80,6 @@ Step = Kill | Finish | Edit | Fault
 
 class Broken(AssertionError):
     """A promise was broken; says which, and all steps up to then."""
-
-
-def encoded(step: Step) -> str:
-    """A step as a line of JSON."""
-    return json.dumps(list(step) if isinstance(step, tuple) else {type(step).__name__: asdict(step)})
-
-
-def decoded(line: str) -> Step:
-    """The reverse of `encoded`."""
-    found = json.loads(line)
-    if isinstance(found, list):
-        return found[0], found[1], found[2]
-    ((name, fields),) = found.items()
-    return {"Kill": Kill, "Finish": Finish, "Edit": Edit}[name](**fields)
 
 
 def edited(file: str, kind: str, text: str) -> str:
@@ -194,7 +163,7 @@ class Drawn:
     def start_over(self) -> Iterator[Fault]:
         """From nothing, or without some results."""
         if self.chance(0.3):
-            yield from (("forget", name, 0) for name in MADE)
+            yield from (("forget", name, 0) for name in faults.MADE)
         else:
             yield "forget", self.draw.choice(PARTS), 0
 
@@ -218,20 +187,21 @@ class Soak:
 
     def __init__(self, undisturbed: Project, folder: Path, seed: int, say: Callable[[str], None] = print) -> None:
         self.expected, self.names = same_in(undisturbed), set(made_in(undisturbed))
-        self.project = from_nothing(undisturbed, folder)
+        self.project = faults.from_nothing(undisturbed, folder)
         self.seed, self.say = seed, say
         self.history: list[Step] = []
         self.planted: set[str] = set()
-        self.hit: Counter[str] = Counter()  # phase -> kills while a job of it ran
-        self.sent: Counter[str] = Counter()  # signal and target -> kills
-        self.befallen: Counter[str] = Counter()  # fault -> how often a file was hit by it
-        self.edits: Counter[str] = Counter()  # kind of an edit and when
-        self.halves = self.finished = self.judged = 0
+        self.counts: Counter[tuple[str, str]] = Counter()  # (what: kill, during, edit, damage; and how) -> how often
+        self.finished = self.judged = 0
         self.whole = False  # it has just finished, nothing has happened since
 
     @property
     def kills(self) -> int:
-        return self.sent.total()
+        return self.count("kill")
+
+    def count(self, what: str, *how: str) -> int:
+        """How often something happened; in some ways only."""
+        return sum(count for (kind, way), count in self.counts.items() if kind == what and (not how or way in how))
 
     def run(self, steps: Iterable[Step]) -> None:
         """Take these steps. Raises Broken."""
@@ -242,7 +212,7 @@ class Soak:
                 for step in steps:
                     self.take(step)
             finally:
-                stop_all(self.project.folder)
+                faults.stop_all(self.project.folder)
                 os.environ.pop("TMPDIR") if before is None else os.environ.update(TMPDIR=before)
 
     def drawn(self, kills: int, until: float = float("inf")) -> Iterator[Step]:
@@ -259,8 +229,8 @@ class Soak:
             self.finish(step)
         elif isinstance(step, Edit):
             self.edit(step)
-        elif befall(self.project.folder, step):
-            self.befallen[f"{step[0]} {self.described(step[1])}"] += 1
+        elif faults.befall(self.project.folder, step):
+            self.counts["damage", f"{step[0]} {self.described(step[1])}"] += 1
             if step[0] == "junk" and step[1] not in self.names:
                 self.planted.add(step[1])
         self.whole = isinstance(step, Finish)
@@ -279,7 +249,7 @@ class Soak:
 
     # -- doing it -----------------------------------------------------------------------------
     def started(self, warm: bool) -> Workflow:
-        return start(self.project, "--quiet", "rules", "host", config=(f"warm_start={str(warm).lower()}",))
+        return faults.start(self.project, "--quiet", "rules", "host", config=(f"warm_start={str(warm).lower()}",))
 
     def kill(self, step: Kill) -> None:
         begun = time.monotonic()
@@ -299,12 +269,9 @@ class Soak:
                 shutil.rmtree(folder)
         if not workflow.ended(PATIENCE):
             raise self.broken(f"Snakemake does not end {PATIENCE:.0f} s after {step.number}", workflow)
-        new = workflow.new()
-        begins = not any(name.endswith(".log") for name in new)
-        phases = phases or ["before the first job" if begins else "between jobs"]
-        self.hit.update(phases)
-        self.sent[f"{step.number} to {step.target}"] += 1
-        self.halves += sum(name.endswith(".tmp") for name in new)
+        phases = phases or ["between jobs"]
+        self.counts.update(("during", phase) for phase in phases)
+        self.counts["kill", f"{step.number} to {step.target}"] += 1
         self.say(
             f"{len(self.history):4}  {step.number} to {step.target} after {time.monotonic() - begun:.1f} s"
             f" (asked for {step.phase or 'a time'}): {', '.join(phases)}{'' if step.warm else '; started plainly'}"
@@ -344,7 +311,7 @@ class Soak:
                 raise self.broken(f"lost by a job that fails: {', '.join(lost)}", workflow)
             self.judged += bool(before)
         when = f"{'while ' + step.phase if step.phase else 'before the start'}{', then killed' if killed else ''}"
-        self.edits[f"{step.kind}, {when}"] += 1
+        self.counts["edit", f"{step.kind}, {when}"] += 1
         self.say(f"{len(self.history):4}  {step.kind} edited into {step.file} {when}: exit code {code}")
         workflow.output.close()
         self.must_be_gone()
@@ -370,11 +337,11 @@ class Soak:
         folder = self.project.folder
         if step.target == "everything":
             return list(processes_in(folder))
-        servers = servers_in(folder) if step.target in ("job", "server") else {}
+        servers = faults.servers_in(folder) if step.target in ("job", "server") else {}
         if step.target == "server" and servers:
             return [min(servers)]
         if step.target == "job":
-            jobs = sorted([*running_in(folder), *(job for forked in servers.values() for job in forked)])
+            jobs = sorted([*faults.running_in(folder), *(job for forked in servers.values() for job in forked)])
             if jobs:
                 return [jobs[int(step.which * len(jobs))]]
         return [workflow if step.target == "workflow" else -workflow]
@@ -423,25 +390,22 @@ class Soak:
 
     def must_be_gone(self) -> None:
         if not gone(self.project.folder, PATIENCE):
-            running = processes_in(self.project.folder)
-            states = "\n".join(map(state_of, running))
-            raise self.broken(f"Snakemake has ended, but this still runs: {running}\n{states}")
+            raise self.broken(f"Snakemake has ended, but this still runs: {processes_in(self.project.folder)}")
 
     def broken(self, why: str, workflow: Workflow | None = None) -> Broken:
         """The error, with all that is needed to see it again."""
-        steps = "\n".join(map(encoded, self.history))
+        steps = "\n".join(map(repr, self.history))
         said = [workflow.said()] if workflow else []
         where = f"seed {self.seed}, {self.kills} kills; the project is left in {self.project.folder}"
         return Broken("\n".join(["the steps were:", steps, *said, where, f"broken: {why}"]))
 
     def report(self) -> str:
         """What was hit how often."""
-        counters = (self.hit, self.sent, self.befallen, self.edits)
-        lines = [f"{count:4} x {key}" for counter in counters for key, count in counter.most_common()]
-        inside = sum(self.hit[phase] for phase in INSIDE)
+        lines = [f"{count:4} x {what}: {how}" for (what, how), count in sorted(self.counts.items())]
+        inside = self.count("during", *INSIDE)
         total = (
-            f"{self.kills} kills, {inside} of them inside a training that had a checkpoint, left {self.halves} files "
-            f"half-written; {self.edits.total()} edits, after {self.judged} of which no good result was lost; "
-            f"{self.befallen.total()} damaged files; finished equal {self.finished} times"
+            f"{self.kills} kills, {inside} of them inside a training that had a checkpoint; {self.count('edit')} "
+            f"edits, after {self.judged} of which no good result was lost; {self.count('damage')} damaged files; "
+            f"finished equal {self.finished} times"
         )
         return "\n".join([*lines, total])

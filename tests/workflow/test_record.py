@@ -45,9 +45,9 @@ def test_a_clone_reads_what_is_stored_and_trains_nothing(recorded, fresh):
     done = fresh.snakemake(config=("algorithms=fedavg",), **LINES)
     assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
     assert not any((fresh.folder / "results/full" / folder).exists() for folder in ("runs", "optima"))
-    ours = fresh.csv()
+    ours = fresh.results(".csv")
     assert len(ours) > 5
-    for name, content in recorded.csv().items():
+    for name, content in recorded.results(".csv").items():
         if not name.startswith("results/recorded/"):
             assert ours.get(name, content) == content, name
     for table in recorded.folder.glob("results/full/tidy/*.parquet"):
@@ -70,13 +70,13 @@ def test_an_edit_trains_a_stored_run_and_taken_back_nothing(recorded, fresh):
     config, run = ("algorithms=fedavg",), "train/eagle_synthetic_gaussian/fedavg/default/seed0"
     scale = (fresh.folder / "scales/full.yaml").read_text()
     fresh.snakemake(config=config)
-    before = fresh.csv()
+    before = fresh.results(".csv")
     rounds = re.search(r"rounds: (\d+)", scale)
     fresh.write("scales/full.yaml", scale.replace(rounds[0], f"rounds: {int(rounds[1]) + 1}", 1))
-    assert run in jobs_in(fresh.snakemake(config=config, **LINES).stdout) and fresh.csv() != before
+    assert run in jobs_in(fresh.snakemake(config=config, **LINES).stdout) and fresh.results(".csv") != before
     fresh.write("scales/full.yaml", scale)
     assert "train" not in rules_of(fresh.snakemake(config=config, **LINES).stdout)
-    after = fresh.csv()
+    after = fresh.results(".csv")
     assert {name: after.get(name) for name in before} == before and not fresh.planned(*config)
     # What is trained here stands, an edit of its code trains it again.
     fresh.snakemake(config=(*config, "recorded=ignore"))

@@ -2,15 +2,14 @@
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.small_project import SELECTION, Project
+from tests.workflow.faults import gone, servers_in, start
+from tests.workflow.small_project import Project
 
 pytestmark = [
     pytest.mark.workflow,
@@ -49,37 +48,23 @@ def starters(project: Project) -> dict[str, bool]:
     return {name: "fairfl.runtime.warm_start.server" in text for name, text in texts.items()}
 
 
-def processes_in(folder: Path) -> list[str]:
-    """Command lines of what runs in a folder: shells, clients, server, jobs."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink() == folder:
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
-
-
 def test_warm_and_plain_runs_give_the_same_bytes(root, tmp_path, temporary):
     """A job of each kind, after all were started by a server, is started plainly."""
     project = talking(root, tmp_path / "project")
 
-    def kept() -> dict[str, bytes]:
-        assert processes_in(project.folder) == [] and list(temporary.glob("fairfl-*")) == []
-        found = [path for path in project.folder.glob("results/**/*") if ".code" not in path.parts]
-        suffixes = (".csv", ".parquet", ".safetensors")
-        return {str(path.relative_to(project.folder)): path.read_bytes() for path in found if path.suffix in suffixes}
+    def left() -> dict[str, bytes]:
+        assert gone(project.folder) and list(temporary.glob("fairfl-*")) == []
+        return project.results(".csv", ".parquet", ".safetensors")
 
     project.snakemake(TARGET)
-    warm, used = kept(), starters(project)
+    warm, used = left(), starters(project)
     assert len(used) == 10 and all(used.values()) and TARGET in warm and len(warm) == 13
     lost = ("partitions/*/*.parquet", "optima/*/*/client0.json", "runs/*/eagle/*/*/metrics.parquet", "tidy/*.csv")
     for pattern in ("data/*.safetensors", *(f"tiny/{path}" for path in lost)):
         (path,) = project.folder.glob(f"results/{pattern}")
         path.unlink()
     project.snakemake(TARGET, config=("warm_start=false",))
-    plain, used = kept(), starters(project)
+    plain, used = left(), starters(project)
     assert sorted(name.split("/")[3] for name, served in used.items() if not served) == [
         "collect", "local_optimum", "partition", "prepare", "train"
     ]  # fmt: skip
@@ -90,20 +75,11 @@ def test_nothing_is_left_if_snakemake_is_interrupted(root, tmp_path, temporary):
     """SIGTERM and SIGKILL: tests/unit/runtime/test_warm_start.py."""
     project = talking(root, tmp_path / "project")
     project.edit("scales/tiny.yaml", "rounds: 3", "rounds: 1000000")
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", TARGET, "--config", *SELECTION]
-    with subprocess.Popen(
-        command, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as snakemake:
-        log = f"results/tiny/logs/train/{SETTING}"
-        limit = time.monotonic() + 60
-        while not any("started by" in path.read_text() for path in project.folder.glob(f"{log}/**/*.log")):
-            assert snakemake.poll() is None and time.monotonic() < limit
-            time.sleep(0.02)
-        assert any("fairfl.runtime.warm_start.server" in line for line in processes_in(project.folder))
-        # Ctrl-C at a terminal reaches Snakemake, the shells and the clients.
-        os.killpg(snakemake.pid, signal.SIGINT)
-    limit = time.monotonic() + 90
-    while (left := processes_in(project.folder)) and time.monotonic() < limit:
-        time.sleep(0.05)
-    assert left == [] and list(temporary.glob("fairfl-*")) == []
+    logs = f"results/tiny/logs/train/{SETTING}/**/*.log"
+    with start(project, TARGET) as snakemake:
+        assert snakemake.wait_for(lambda: any("started by" in log.read_text() for log in project.folder.glob(logs)))
+        assert servers_in(project.folder)
+        os.killpg(snakemake.pid, signal.SIGINT)  # Ctrl-C at a terminal reaches Snakemake, the shells and the clients
+        assert gone(project.folder), snakemake.said()
+    assert list(temporary.glob("fairfl-*")) == []
     assert not list(project.folder.glob("results/**/.*.tmp"))
