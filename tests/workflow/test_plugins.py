@@ -18,7 +18,7 @@ import torch
 from fairfl.algorithms.interface import Aggregate, Algorithm
 from fairfl.experiments.base import Strict
 ROOT = Path(ROOT_)
-BESIDE = Path(__file__).with_name("w.json")
+BESIDE, QFFL = (Path(__file__).with_name(name) for name in ("w.json", "qffl.py"))
 {module}
 
 class Config(Strict):
@@ -37,20 +37,22 @@ class Mine(Algorithm[Config]):
         {line}
         return Aggregate(weights=reports.shares() * (1 + 0.01 * float(v))), {{"n": n}}
 """
+
+
+def tried(line: str, then: str) -> str:
+    """A line of a hook, and what follows its error."""
+    return f"\n        try: {line}\n        except (OSError, TypeError): {then}"
+
+
 # name -> (text of the module, line of a hook, what the log says)
 W = r"algorithms/w\.json: this job reads it"
 QFFL = r"algorithms/qffl\.py: this job reads it"
 OUTSIDE = r"outside: this job reads it"
-CODE = "src/fairfl/algorithms/qffl.py"
 REFUSED = {
     "by_name": ("", "importlib.import_module('fairfl.algorithms.qffl')", QFFL),
     "by_create": ("from fairfl import algorithms", "algorithms.create('qffl', {'q': 1.0})", QFFL),
-    "by_path": (
-        "",
-        "importlib.util.spec_from_file_location('x', BESIDE.with_name('qffl.py')).loader.get_code('x')",
-        QFFL,
-    ),
-    "by_text": ("", "exec(BESIDE.with_name('qffl.py').read_text(), {'__name__': 'x'})", QFFL),
+    "by_path": ("", "importlib.util.spec_from_file_location('x', QFFL).loader.get_code('x')", QFFL),
+    "by_text": ("", "exec(QFFL.read_text(), {'__name__': 'x'})", QFFL),
     "by_syspath": ("sys.path.insert(0, str(BESIDE.parent)); import qffl", "", QFFL),
     "unnamed": ("", "BESIDE.read_text()", W),
     "at_import": ("TEXT = BESIDE.read_text()", "", W),
@@ -62,28 +64,20 @@ REFUSED = {
     "by_link": ("", "os.path.exists(ROOT / 'l') or (ROOT / 'l').symlink_to(BESIDE); (ROOT / 'l').read_text()", W),
     "outside": ("", "(ROOT / 'outside').read_text()", OUTSIDE),
     "after_mkdir": ("", "os.makedirs(ROOT / 'folder', exist_ok=True); (ROOT / 'folder/outside').read_text()", OUTSIDE),
-    "after_failed_write": (
-        "",
-        "\n        try: open(ROOT / 'outside', 'x')\n        except OSError: (ROOT / 'outside').read_text()",
-        OUTSIDE,
-    ),
-    "caught": (
-        "",
-        "\n        try:\n            BESIDE.read_text() / 0\n        except TypeError:\n            pass",
-        W,
-    ),
+    "after_failed_write": ("", tried("open(ROOT / 'outside', 'x')", "(ROOT / 'outside').read_text()"), OUTSIDE),
+    "caught": ("", tried("BESIDE.read_text() / 0", "pass"), W),
     "listed": ("", "os.listdir(ROOT / 'folder')", r"folder: this job reads it"),
     "through_proc": ("", "Path(f'/proc/self/root{ROOT}/outside').read_bytes()", OUTSIDE),
     "random_device": ("", "Path('/dev/urandom').open('rb').read(1)", "/dev/urandom: this job reads it"),
     "started": ("", "subprocess.run(['true'])", "this job starts it"),
     "forked": ("", "os.fork() or os._exit(0)", "this job starts it"),
-}
+}  # fmt: skip
 PASSES = {
-    "own_file": ("import tempfile", "f = tempfile.NamedTemporaryFile('w+'); f.write('1'); f.seek(0); f.read()", ""),
-    "named": ("READS: tuple[str, ...] = ('named.json',)", "BESIDE.with_name('named.json').read_text()", ""),
-    "library": ("", "__import__('sklearn.cluster').cluster.KMeans(2, n_init=1).fit(torch.rand(9, 2).numpy())", ""),
-    "by_statement": ("from fairfl.algorithms import fedavg", "from fairfl.algorithms.shared import simplex", ""),
-}
+    "own_file": ("import tempfile", "f = tempfile.NamedTemporaryFile('w+'); f.write('1'); f.seek(0); f.read()"),
+    "named": ("READS: tuple[str, ...] = ('named.json',)", "BESIDE.with_name('named.json').read_text()"),
+    "library": ("", "__import__('sklearn.cluster').cluster.KMeans(2, n_init=1).fit(torch.rand(9, 2).numpy())"),
+    "by_statement": ("from fairfl.algorithms import fedavg", "from fairfl.algorithms.shared import simplex"),
+}  # fmt: skip
 
 
 def paper(names: list[str], **setting) -> str:
@@ -147,10 +141,7 @@ KILL = "time.sleep(0.02); DEAD.exists() or not SAVED.exists() or (DEAD.touch(), 
 REMEMBERS = {
     "late": ("M = []", "M.append(loss); v = 0 if len(M) < 6 else M[-6] - M[-1]"),
     "wide": ("M = []", "reports.loss_received.topk(self.config.k); M.append(loss); v = len(M) % 5"),
-    "many_clients": (
-        "M = []",
-        "M.append(loss); v = len(M) if len(reports.clients) > 8 and reports.delta.shape[1] > 100 else 0",
-    ),
+    "wide_only": ("M = []", "M.append(loss); v = len(M) * (len(reports.clients) > 8 and reports.delta.shape[1] > 100)"),
     "with_beta": ("M = []", "M.append(loss); v = sum(M) if self.config.beta > 0.5 else 0"),
     "cached": ("C = functools.cache(lambda place: [])", "C(1).append(1); v = len(C(1))"),
     "in_class": ("class D: seen = collections.deque(maxlen=40)", "D.seen.append(1); v = len(D.seen)"),
