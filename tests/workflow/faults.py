@@ -89,6 +89,7 @@ MADE_BY = {
 VARIES = (".json", ".log", ".html", "/.lock")
 MADE = ("results", "data", ".snakemake")
 YEAR = 365.25 * 24 * 3600
+PATIENCE = 900.0  # seconds after which something hangs, even on a busy machine
 
 
 def fetching(root: Path, folder: Path) -> Project:
@@ -170,16 +171,16 @@ class Workflow:
         size = os.fstat(self.output.fileno()).st_size
         return os.pread(self.output.fileno(), 20_000, max(size - 20_000, 0)).decode(errors="replace")
 
-    def wait_for(self, seen: Callable[[], object], seconds: float = 240, pause: float = 0.01) -> bool:
+    def wait_for(self, seen: Callable[[], object], pause: float = 0.01) -> bool:
         """Until something is seen (True) or the workflow has ended or the time is over (False)."""
-        limit = time.monotonic() + seconds
+        limit = time.monotonic() + PATIENCE
         while not seen():
             if not self.running() or time.monotonic() > limit:
                 return bool(seen())
             time.sleep(pause)
         return True
 
-    def ended(self, seconds: float = 240) -> bool:
+    def ended(self, seconds: float = PATIENCE) -> bool:
         """Wait for the end of Snakemake itself; False if it does not end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
@@ -263,9 +264,9 @@ def stop_all(folder: Path) -> None:
         time.sleep(0.01)
 
 
-def gone(folder: Path, seconds: float = 120) -> bool:
+def gone(folder: Path) -> bool:
     """Wait until nothing runs in a folder; False if something stays."""
-    limit = time.monotonic() + seconds
+    limit = time.monotonic() + PATIENCE
     while processes_in(folder):
         if time.monotonic() > limit:
             return False

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.workflow.faults import PATIENCE
+
 # Each node claims more cores and memory than the machine may have: tests look at what is asked for and granted.
 NODES, CPUS, MEMORY_MB, GPUS, SHARDS = ("node1", "node2", "node3", "node4"), 4, 16000, 2, 8
 
@@ -90,11 +92,11 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
-def wait(condition, seconds: float = 300, what: str = ""):
+def wait(condition, what: str = ""):
     """The first true value of a condition that is asked again and again."""
-    limit = time.monotonic() + seconds
+    limit = time.monotonic() + PATIENCE
     while not (found := condition()):
-        assert time.monotonic() < limit, f"waited {seconds} s for {what or condition}"
+        assert time.monotonic() < limit, f"waited {PATIENCE} s for {what or condition}"
         time.sleep(0.05)
     return found
 
@@ -143,7 +145,7 @@ class Cluster:
         files |= {"socket": f"{folder}/munge.socket.2", "key-file": str(key)}
         # --force: a private folder is no place for a machine's munge, but right for this one.
         self._daemon("munged", "--foreground", "--force", *(f"--{option}={path}" for option, path in files.items()))
-        wait((folder / "munge.socket.2").exists, 120, "munged")
+        wait((folder / "munge.socket.2").exists, "munged")
         self._daemon("slurmctld", "-D")
         root = Path(__file__).parents[2]
         seen = [str(path) for path in (self.tests, folder, root) if path.is_relative_to("/tmp")]
@@ -151,7 +153,7 @@ class Cluster:
             separate = ("-m", "-u", "--propagation", "private", "sh", "-ec", SEPARATE)
             self._daemon("unshare", *separate, name, str(_program("slurmd")), *seen)
         states = ("sinfo", "--noheader", "--Node", "--partition=cpu", "--format=%t")
-        wait(lambda: self.run(*states, check=False).split() == ["idle"] * len(NODES), 120, "four idle nodes")
+        wait(lambda: self.run(*states, check=False).split() == ["idle"] * len(NODES), "four idle nodes")
 
     def _daemon(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}{len(self.daemons)}.out").open("wb") as out:
@@ -188,7 +190,7 @@ class Cluster:
         """End jobs at once and leave no process of them, even of those that Slurm has lost sight of."""
         if ids:
             self.run("scancel", *ids, check=False)
-            wait(lambda: not any(job["JobId"] in ids for job in self.jobs("RUNNING", "PENDING")), 120, "scancel")
+            wait(lambda: not any(job["JobId"] in ids for job in self.jobs("RUNNING", "PENDING")), "scancel")
         while left := self.processes(ids):
             for number in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -210,7 +212,7 @@ class Cluster:
 
     def run(self, *command: str, check: bool = True) -> str:
         """What one of Slurm's commands prints."""
-        done = subprocess.run(command, env=self.environment, text=True, stdout=-1, stderr=-2, timeout=180)
+        done = subprocess.run(command, env=self.environment, text=True, stdout=-1, stderr=-2, timeout=PATIENCE)
         assert not check or done.returncode == 0, done.stdout
         return done.stdout
 

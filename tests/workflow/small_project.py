@@ -270,7 +270,7 @@ class Project:
 
 def become(folder: str, commands: list[list[str]], path: list[str], environment: dict[str, str]) -> None:
     """Be `python -m <words>`, started in the folder, for each command."""
-    signal.alarm(900)  # a test never waits forever
+    signal.alarm(1800)  # a test never waits forever, but a busy machine is slow
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

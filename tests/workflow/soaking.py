@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fairfl.runtime.records import DAMAGED
 from tests.workflow import faults
-from tests.workflow.faults import WRITING, Workflow, gone, made_by, made_in, processes_in, same_in, signal_to
+from tests.workflow.faults import PATIENCE, WRITING, Workflow, made_by, made_in, processes_in, same_in, signal_to
 from tests.workflow.small_project import Project
 
 Fault = tuple[str, str, float]
@@ -24,7 +24,6 @@ DAMAGES = {"flip": 40, "truncate": 20, "delete": 15, "date": 10, "half": 5, "out
 OTHERS = {".snakemake/**": 8, "results/**/checkpoint.pt": 8, "results/**/kept/**": 8, "results/**/.*": 4}
 PARTS = ("results/tiny/records", "results/tiny/runs", "results/tiny/tidy", "results/tiny/eagle", "results/data")
 INSIDE = (WRITING, "checkpoint")  # phases of a training that has done some rounds
-PATIENCE = 480.0  # seconds after which something hangs
 
 # What an edit changes: file -> text in a line of it, and what to write instead to get other numbers.
 EDITS = {
@@ -267,7 +266,7 @@ class Soak:
         if step.target == "everything" or (step.target == "server" and lasts):  # nobody is left who could
             for folder in self.sockets.glob("fairfl-*"):
                 shutil.rmtree(folder)
-        if not workflow.ended(PATIENCE):
+        if not workflow.ended():
             raise self.broken(f"Snakemake does not end {PATIENCE:.0f} s after {step.number}", workflow)
         phases = phases or ["between jobs"]
         self.counts.update(("during", phase) for phase in phases)
@@ -288,7 +287,7 @@ class Soak:
         workflow = self.started(step.warm)
         try:
             if step.phase:
-                workflow.wait_for(lambda: workflow.seen(step.phase), PATIENCE / 2)
+                workflow.wait_for(lambda: workflow.seen(step.phase))
                 path.write_text(edited(step.file, step.kind, text))
             killed = not workflow.ended(step.seconds) and step.kill
             if killed:
@@ -297,7 +296,7 @@ class Soak:
             lasted = not workflow.running()
         finally:
             path.write_text(text)
-        if not workflow.ended(2 * PATIENCE):
+        if not workflow.ended():
             raise self.broken("the workflow does not end", workflow)
         code = workflow.process.returncode
         if not step.phase and lasted and not killed and (code == 0) != (step.kind == "number"):
@@ -325,12 +324,12 @@ class Soak:
                 targets[:] = self.targets(step, workflow.pid)
                 return workflow.seen(WRITING)
 
-            workflow.wait_for(writes, PATIENCE / 2, pause=0)
+            workflow.wait_for(writes, pause=0)
             return targets, ["train", WRITING]
         if step.phase:
-            workflow.wait_for(lambda: workflow.seen(step.phase), PATIENCE / 2)
+            workflow.wait_for(lambda: workflow.seen(step.phase))
         over = time.monotonic() + step.seconds
-        workflow.wait_for(lambda: time.monotonic() > over, PATIENCE)
+        workflow.wait_for(lambda: time.monotonic() > over)
         return self.targets(step, workflow.pid), workflow.phases()
 
     def targets(self, step: Kill, workflow: int) -> list[int]:
@@ -377,7 +376,7 @@ class Soak:
     def undisturbed(self, warm: bool) -> str:
         """What Snakemake says if nobody disturbs it; once more if a repaired file came out different, as seconds do."""
         workflow = self.started(warm)
-        if not workflow.ended(2 * PATIENCE):
+        if not workflow.ended():
             raise self.broken("the workflow does not end", workflow)
         if workflow.process.returncode and "must run after all, run again" in workflow.said():
             return self.undisturbed(warm)
@@ -389,7 +388,7 @@ class Soak:
             raise self.broken(f"failed ({code}) though nothing was killed", workflow)
 
     def must_be_gone(self) -> None:
-        if not gone(self.project.folder, PATIENCE):
+        if not faults.gone(self.project.folder):
             raise self.broken(f"Snakemake has ended, but this still runs: {processes_in(self.project.folder)}")
 
     def broken(self, why: str, workflow: Workflow | None = None) -> Broken:

@@ -108,7 +108,8 @@ class Submitted:
 
     def says(self, text: str) -> None:
         """Wait for a text."""
-        slurm.wait(lambda: text in self.said(), 400, repr(text))
+        slurm.wait(lambda: text in self.said() or not self.lives(), repr(text))
+        assert text in self.said(), self.said()
 
     @contextlib.contextmanager
     def unseen(self) -> Iterator[None]:
@@ -121,7 +122,7 @@ class Submitted:
 
     def ended(self) -> int:
         """Exit status."""
-        slurm.wait(lambda: not self.lives(), 400, f"the end of Snakemake\n{self.cluster.jobs()}")
+        slurm.wait(lambda: not self.lives(), f"the end of Snakemake\n{self.cluster.jobs()}")
         return self.process.returncode
 
     def jobs(self, algorithm: str = "") -> list[dict[str, str]]:
