@@ -11,7 +11,7 @@ SITE   := $(VENV)/docs-ready
 ARGS   ?=
 RUN    := PYTHONPATH=src $(BIN)/python -P -m fairfl run
 
-.PHONY: all stored-results report archive calibrate setup test test-long test-fast check-golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph tag clean help
+.PHONY: all stored-results report archive calibrate setup test test-long test-fast durations check-golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -69,10 +69,13 @@ endif
 	@cp envs/requirements.lock $(VENV)/installed.lock
 
 test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not long"
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not long" --junitxml=.pytest_cache/test.xml
 
 test-long: $(READY)  ## those that kill, damage and repair whole workflows, or submit them to a cluster: minutes
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m long
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m long --junitxml=.pytest_cache/long.xml
+
+durations: $(READY)  ## tests/durations.csv, the seconds of each file of tests, from the last `make test` and `make test-long`
+	$(BIN)/python -m tests.durations $(ARGS)
 
 test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit
