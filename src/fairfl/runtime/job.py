@@ -160,7 +160,7 @@ def run_context(
             if args.code:
                 until_written.enter_context(locks.use(args.code / sealed.LOCK))
                 described["snapshot"] = args.code.name
-            atomic.sweep([*outputs, args.record, *scratch])
+            atomic.sweep([*outputs, args.record, *scratch, *([note.path] if note else [])])
         until_written.callback(opened.end)
         if note:
             until_written.callback(note.remove_unused)
