@@ -222,25 +222,11 @@ def running_in(folder: Path) -> dict[int, str]:
 
 
 def servers_in(folder: Path) -> dict[int, list[int]]:
-    """Process of each start server -> the processes that it, or its servers of single rules, have forked for jobs."""
-    named = [pid for pid, command in processes_in(folder).items() if "fairfl.runtime.warm_start.server" in command]
-    parents = {pid: parent(pid) for pid in named}
-    first = {pid for pid in named if parents[pid] not in named}
-    found: dict[int, list[int]] = {pid: [] for pid in first}
-    for pid in set(named) - first:
-        above = pid
-        while above in parents and above not in first:
-            above = parents[above]
-        if above in first and group_of(pid) == pid:  # a server of one rule stays in the group of the first
-            found[above].append(pid)
-    return found
-
-
-def group_of(pid: int) -> int:
-    """Its process group; 0 if it has ended."""
-    with contextlib.suppress(ProcessLookupError):
-        return os.getpgid(pid)
-    return 0
+    """Process of each start server -> the processes that it has forked for jobs."""
+    commands = processes_in(folder).items()
+    named = {pid: parent(pid) for pid, command in commands if "fairfl.runtime.warm_start.server" in command}
+    first = [pid for pid, above in named.items() if above not in named]
+    return {server: [pid for pid, above in named.items() if above == server] for server in first}
 
 
 def parent(pid: int) -> int:
