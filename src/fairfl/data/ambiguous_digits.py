@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from fairfl.data import digits
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.mnist import FILES
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict, Whole
 
 CLASSES = 10
 
@@ -28,15 +28,13 @@ class Config(Strict):
     base: Literal["digits", "mnist"] = Field(
         "digits", description="digits: 1797 images, 8x8; mnist: 60000 training images, 28x28"
     )
-    images: int = Field(600, ge=1, lt=2**32, description="distinct ambiguous images")
-    labels_per_image: int = Field(
-        10, ge=1, lt=2**32, description="rows per ambiguous image; 10: as in Ambiguous-MNIST"
+    images: Natural = Field(600, description="distinct ambiguous images")
+    labels_per_image: Natural = Field(
+        10, description="rows per ambiguous image; 10: as in Ambiguous-MNIST"
     )
     weight_low: float = Field(0.4, ge=0, le=1, description="lower end of the range of w")
     weight_high: float = Field(0.6, ge=0, le=1, description="upper end")
-    seed: int = Field(
-        0, ge=0, lt=2**32, description="of the blends and labels; the run's seed has no influence"
-    )
+    seed: Whole = Field(0, description="of the blends and labels; the run's seed has no influence")
 
     @model_validator(mode="after")
     def _range(self) -> "Config":

@@ -38,10 +38,10 @@ class Forms:
         return (self._asked[options.form],)
 
     def find(self, raw: Path | None, form: str) -> tuple[str, Path]:
-        """Which form the data folder has, and its path. Raises SourceError if it is missing or damaged."""
+        """Name and path of the form that the data folder has. Raises SourceError if it is missing or damaged."""
         file = present(raw, self._asked[form], self._dataset)
-        found = next(name for name, known in self._forms.items() if known.name == file.name)
-        return found, usable(raw, file, self._dataset)
+        name = next(name for name, form in self._forms.items() if form.name == file.name)
+        return name, usable(raw, file, self._dataset)
 
 
 def inspect(path: Path, file: RemoteFile) -> tuple[str, int]:
@@ -117,7 +117,7 @@ def _problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
         return _incomplete(path, file)
     if digest in accepted:
         return None
-    expected = " or ".join(known[:12] for known in accepted)
+    expected = " or ".join(text[:12] for text in accepted)
     mismatch = f"checksum mismatch: {kind} {digest[:12]}…, expected {expected}…"
     # A cut download is the common case; saying so helps more than two digests.
     return "; ".join(filter(None, [_incomplete(path, file), mismatch]))

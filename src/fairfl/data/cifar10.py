@@ -8,37 +8,22 @@ Two forms are read: the archive as published, and one of JPEG files that an offl
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
-from fairfl.data.checks import Forms
-from fairfl.data.formats import cifar_batches
-from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
+from fairfl.data.formats import cifar
+from fairfl.data.interface import Prepared, Scale, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 10
 
-_TRAIN_ROWS = 50_000
-_BATCHES = {
-    "train": [f"cifar-10-batches-py/data_batch_{number}" for number in range(1, 6)],
-    "test": ["cifar-10-batches-py/test_batch"],
-}
 _NORMALISE: dict[str, tuple[Scale, Scale]] = {
     "none": (0.0, 1.0),
     "channels": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
 }
-_FORMS = Forms(
-    "cifar10",
-    pickle=RemoteFile(
-        "cifar-10-python.tar.gz",
-        ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
-        sha256=("6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",),
-        magic="gzip",
-    ),
-    jpeg=RemoteFile(
-        "cifar10_jpeg.tar.xz",
-        sha256=("e07e0e30715fb42d2d644bc9d2516ff610c9f7afb891c5e29e2a428db7951aae",),
-    ),
+_FORMS = cifar.forms(
+    CLASSES,
+    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    "e07e0e30715fb42d2d644bc9d2516ff610c9f7afb891c5e29e2a428db7951aae",
 )
 
 
@@ -66,10 +51,16 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: the archive is missing or damaged.
     """
-    images, labels, origin = cifar_batches.read(_FORMS, raw, options, _BATCHES, "labels")
+    images, origin = cifar.read(_FORMS, raw, options)
     mean, std = _NORMALISE[options.normalise]
     source = f"CIFAR-10, part {options.part}, {origin}"
-    test = np.arange(len(labels)) >= _TRAIN_ROWS if options.part == "all" else None
     return assemble(
-        "cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test
+        "cifar10",
+        CLASSES,
+        source,
+        images.inputs,
+        images.labels,
+        mean=mean,
+        std=std,
+        official_test=images.official_test(options.part),
     )

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fairfl.data.checks import Forms
-from fairfl.data.formats import cifar_batches
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.formats import cifar
+from fairfl.data.interface import Prepared, assemble
 from fairfl.experiments.base import Strict
 
 _SUPERCLASSES = (
@@ -39,18 +38,10 @@ _SUPERCLASSES = (
 )
 """Fine classes of the coarse labels 0 to 19 (https://www.cs.toronto.edu/~kriz/cifar.html), and so all of them."""
 _COARSE = {name: label for label, names in enumerate(_SUPERCLASSES) for name in names.split()}
-_FORMS = Forms(
-    "cifar100",
-    pickle=RemoteFile(
-        "cifar-100-python.tar.gz",
-        ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
-        sha256=("85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",),
-        magic="gzip",
-    ),
-    jpeg=RemoteFile(
-        "cifar100_jpeg.tar.xz",
-        sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",),
-    ),
+_FORMS = cifar.forms(
+    100,
+    "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+    "a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",
 )
 
 
@@ -78,10 +69,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: the archive is missing or damaged.
     """
-    batches = {part: [f"cifar-100-python/{part}"] for part in ("train", "test")}
-    images, labels, origin = cifar_batches.read(_FORMS, raw, options, batches, "fine_labels")
-    classes = sorted(_COARSE)
+    images, origin = cifar.read(_FORMS, raw, options)
+    labels, classes = images.labels, sorted(_COARSE)
     if options.labels == "coarse":
         labels, classes = np.array([_COARSE[name] for name in classes])[labels], list(_SUPERCLASSES)
     source = f"CIFAR-100, part {options.part}, {options.labels} labels, {origin}"
-    return assemble("cifar100", len(classes), source, images, labels)
+    return assemble("cifar100", len(classes), source, images.inputs, labels)

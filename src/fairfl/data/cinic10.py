@@ -53,7 +53,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError: the archive is missing or damaged.
     """
     parts = pictures.parts_of(options.part, ("train", "valid", "test"))
-    images, labels, rgb = pictures.folders(usable(raw, _ARCHIVE, "cinic10"), parts, "png", 32)
+    images, labels, _, rgb = pictures.folders(usable(raw, _ARCHIVE, "cinic10"), parts, "png", 32)
     done = "converted"
     if options.non_rgb == "drop":
         images, labels, done = images[rgb], labels[rgb], "dropped"

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def keep(labels: np.ndarray, classes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows [N] are of these classes, bool, and the labels of those rows: the classes' positions."""
-    own = labels[:, None] == np.array(classes)
-    kept = own.any(axis=1)
-    return kept, own[kept].argmax(axis=1)
+    """Rows of these classes, bool [N], and the labels of those rows: the classes' positions."""
+    is_class = labels[:, None] == np.array(classes)
+    rows = is_class.any(axis=1)
+    return rows, is_class[rows].argmax(axis=1)

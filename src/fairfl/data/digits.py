@@ -30,11 +30,11 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 8, 8], N = 1797: pixel values 0..16 become ``round(255 * x / 16)``."""
     chosen = options.classes or range(10)
     images, labels = read()
-    kept, labels = classes.keep(labels, chosen)
+    rows, labels = classes.keep(labels, chosen)
     source = "optical recognition of handwritten digits (UCI) as shipped with scikit-learn"
     if options.classes is not None:
         source += f"; classes {chosen} only"
-    return assemble("digits", len(chosen), source, images[kept][:, None], labels)
+    return assemble("digits", len(chosen), source, images[rows][:, None], labels)
 
 
 def read() -> tuple[np.ndarray, np.ndarray]:

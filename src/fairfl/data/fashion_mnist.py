@@ -75,8 +75,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     source = f"Fashion-MNIST, part {options.part}, as published"
     count = CLASSES
     if options.classes is not None:
-        kept, labels = classes.keep(labels, options.classes)
-        images, test = images[kept], None if test is None else test[kept]
+        rows, labels = classes.keep(labels, options.classes)
+        images, test = images[rows], None if test is None else test[rows]
         count = len(options.classes)
         source += f"; classes {options.classes} only"
     inputs, mean, std = images[:, None], 0.0, 1.0

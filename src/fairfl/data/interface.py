@@ -76,7 +76,7 @@ class RemoteFile:
 
     @property
     def is_published(self) -> bool:
-        """Whether anybody else has it. A user's own file is known by what it says now."""
+        """True unless only the user has the file, which is then known by its content."""
         return bool(self.urls or self.sha256 or self.md5 or self.instead)
 
     def relative(self, dataset: str) -> str:
@@ -93,7 +93,7 @@ class Prepared:
 
 
 class Dataset(Protocol):
-    """What every module ``fairfl.data.<name>`` has.
+    """Interface of every module ``fairfl.data.<name>``.
 
     Attributes:
         PER_SEED: True where the data themselves are sampled again for each run seed; may be missing, False.
@@ -150,8 +150,8 @@ def assemble(
     tensors = {"inputs": np.ascontiguousarray(inputs), "labels": labels}
     ids = {"groups": groups, "client": client, "domain": domain}
     flags = {"ambiguous": ambiguous, "official_test": official_test}
-    for given, dtype, highest in ((ids, np.int64, None), (flags, np.uint8, 1)):
-        for name, values in given.items():
+    for columns, dtype, highest in ((ids, np.int64, None), (flags, np.uint8, 1)):
+        for name, values in columns.items():
             if values is not None:
                 tensors[name] = column(dataset, name, values, rows, dtype, highest)
     metadata = {

@@ -16,5 +16,5 @@ def of_spec(workload: "Workload", setting: str) -> dict[str, dict[str, str]]:
     Raises FairflError if a file cannot be read.
     """
     choice = workload.settings[setting].model.options.get("pretrained")
-    found = pretrained.contents(choice, Path(workload.config.data_folder), hashes.sha256)
-    return {"pretrained_sha256": found} if found else {}
+    digests = pretrained.contents(choice, Path(workload.config.data_folder), hashes.sha256)
+    return {"pretrained_sha256": digests} if digests else {}

@@ -32,8 +32,8 @@ def load(
             missing = [name for name in needed if name not in names]
             if missing:
                 raise DataError(f"{path}: has no tensor {missing[0]!r}; delete it and run again")
-            wanted = [*needed, *(name for name in optional if name in names)]
-            return {name: file.get_tensor(name) for name in wanted}, file.metadata() or {}
+            read = [*needed, *(name for name in optional if name in names)]
+            return {name: file.get_tensor(name) for name in read}, file.metadata() or {}
     except FileNotFoundError:
         raise
     except (

@@ -88,17 +88,17 @@ def weights_file(choice: str, model: str) -> Path:
     Raises:
         FairflError: it is nowhere, or is not what its name says.
     """
-    wanted = PUBLISHED[model]
+    file = PUBLISHED[model]
     data_folder, hub = _data_folder(), _torch_hub()
     folders = (data_folder / TORCHVISION, data_folder, hub)
     places = (
-        [folder / wanted.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
+        [folder / file.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
     )
     path = next((place for place in places if place.is_file()), None)
     if path is None and choice == IMAGENET:
         raise FairflError(
-            f"model.pretrained: {IMAGENET!r} is {wanted.name}, which is not in {', '.join(map(str, folders))}; "
-            f"download {wanted.urls[0]} into one of them, or use null, random weights"
+            f"model.pretrained: {IMAGENET!r} is {file.name}, which is not in {', '.join(map(str, folders))}; "
+            f"download {file.urls[0]} into one of them, or use null, random weights"
         )
     if path is None:
         raise FairflError(
@@ -124,7 +124,7 @@ def _verify(path: Path) -> None:
 def contents(
     choice: Any, data_folder: Path | None = None, sha256: Callable[[Path], str] | None = None
 ) -> dict[str, str]:
-    """What `model.pretrained` means on this machine now: first digits of the sha256 of each of its files, by name.
+    """Files that `model.pretrained` means on this machine now: first digits of the sha256 of each, by name.
 
     Nothing for random weights, for published ones, which their name tells, and for what is not here: data may bring the
     published BERT along after the plan was made.
@@ -162,9 +162,9 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
 
     Raises FairflError if they are not.
     """
-    found = contents(choice)
+    digests = contents(choice)
     if differ := sorted(
-        name for name in found.keys() | planned.keys() if found.get(name) != planned.get(name)
+        name for name in digests.keys() | planned.keys() if digests.get(name) != planned.get(name)
     ):
         raise FairflError(
             f"model.pretrained: {choice!r}: {', '.join(differ)} {'are' if differ[1:] else 'is'} not the "

@@ -18,30 +18,30 @@ from pydantic import Field
 
 from fairfl.data import words
 from fairfl.data.interface import Prepared, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict
 from fairfl.runtime.errors import DataError
 
-TOPICS: dict[str, tuple[str, ...]] = {
-    "mail": ("email", "mailbox"),
-    "decimal numbers": ("_pydecimal", "fractions", "numbers"),
-    "comparing text": ("difflib", "textwrap", "string"),
-    "web": ("http", "urllib", "wsgiref", "xmlrpc"),
-    "logs": ("logging", "warnings"),
-    "event loops": ("asyncio",),
-    "addresses": ("ipaddress", "socket", "socketserver", "ssl"),
-    "testing": ("unittest", "doctest"),
-    "markup": ("xml", "html"),
-    "imports": ("importlib", "pkgutil", "zipimport", "runpy"),
-    "streams": ("_pyio", "codecs", "encodings"),
-    "archives": ("tarfile", "zipfile", "gzip", "bz2", "lzma"),
-    "types": ("typing", "enum", "dataclasses", "types"),
-    "threads": ("threading", "multiprocessing", "concurrent", "queue"),
-    "files": ("os", "pathlib", "shutil", "tempfile", "posixpath", "fileinput"),
-    "settings": ("configparser", "argparse", "optparse", "getopt", "cmd"),
-    "mail servers": ("smtplib", "imaplib", "poplib", "ftplib"),
-    "inspection": ("inspect", "ast", "dis", "symtable", "pydoc"),
-    "debuggers": ("pdb", "bdb", "traceback", "trace", "timeit"),
-    "chance": ("random", "statistics", "heapq", "bisect", "functools", "collections"),
+TOPICS = {
+    "mail": "email mailbox",
+    "decimal numbers": "_pydecimal fractions numbers",
+    "comparing text": "difflib textwrap string",
+    "web": "http urllib wsgiref xmlrpc",
+    "logs": "logging warnings",
+    "event loops": "asyncio",
+    "addresses": "ipaddress socket socketserver ssl",
+    "testing": "unittest doctest",
+    "markup": "xml html",
+    "imports": "importlib pkgutil zipimport runpy",
+    "streams": "_pyio codecs encodings",
+    "archives": "tarfile zipfile gzip bz2 lzma",
+    "types": "typing enum dataclasses types",
+    "threads": "threading multiprocessing concurrent queue",
+    "files": "os pathlib shutil tempfile posixpath fileinput",
+    "settings": "configparser argparse optparse getopt cmd",
+    "mail servers": "smtplib imaplib poplib ftplib",
+    "inspection": "inspect ast dis symtable pydoc",
+    "debuggers": "pdb bdb traceback trace timeit",
+    "chance": "random statistics heapq bisect functools collections",
 }
 """Modules and packages of each topic, in all versions of Python from 3.11 on."""
 
@@ -56,13 +56,11 @@ class Config(Strict):
     """Options of the data set."""
 
     topics: int = Field(10, ge=1, le=20, description="the first n of TOPICS")
-    sentences: int = Field(
-        200, ge=1, lt=2**32, description="most sentences of a topic, each only once"
+    sentences: Natural = Field(200, description="most sentences of a topic, each only once")
+    vocabulary: Natural = Field(
+        500, description="most frequent words; four special tokens come on top"
     )
-    vocabulary: int = Field(
-        500, ge=1, lt=2**32, description="most frequent words; four special tokens come on top"
-    )
-    length: int = Field(10, ge=1, lt=2**32, description="words of a sentence that are read")
+    length: Natural = Field(10, description="words of a sentence that are read")
     count_pad: bool = Field(False, description="padding is to be predicted like a word")
 
 
@@ -104,7 +102,7 @@ def _sources(topic: str) -> list[Path]:
     """Source files of the modules of a topic, of packages every file but tests."""
     library = Path(sysconfig.get_path("stdlib"))
     paths = []
-    for module in TOPICS[topic]:
+    for module in TOPICS[topic].split():
         package = library / module
         files = sorted(package.rglob("*.py")) if package.is_dir() else [package.with_suffix(".py")]
         paths += [
@@ -114,7 +112,7 @@ def _sources(topic: str) -> list[Path]:
         ]
     if not paths:
         raise DataError(
-            f"{_NAME}: {library} holds no sources of {', '.join(TOPICS[topic])}; "
+            f"{_NAME}: {library} holds no sources of {TOPICS[topic]}; "
             "use a Python that is installed with its library as .py files"
         )
     return paths

@@ -21,7 +21,7 @@ from fairfl.data import words
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict
 from fairfl.runtime import plain_data
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
@@ -49,10 +49,8 @@ _Piece = tuple[list[str], list[str]]
 class Config(Strict):
     """Options of the data set."""
 
-    vocabulary: int = Field(
+    vocabulary: Natural = Field(
         9_996,
-        ge=1,
-        lt=2**32,
         description="most frequent words of the training part; four special tokens come on top",
     )
     targets: Literal["words", "tokens"] = Field(
@@ -94,19 +92,19 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     inputs, labels = _encoded(rows, tokens, _TARGETS[options.targets])
     has_target = (labels >= 0).any(1)
     users = np.unique(owner[has_target & (test == 0)])
-    kept = has_target & np.isin(owner, users)
+    is_kept = has_target & np.isin(owner, users)
     source = (
         f"Reddit by user (LEAF, small sample), {len(users)} of {len(training)} users with a training piece, validation "
-        f"part {_VALIDATION[options.validation]}; {kept.sum()} of {len(kept)} pieces, those that have a target"
+        f"part {_VALIDATION[options.validation]}; {is_kept.sum()} of {len(is_kept)} pieces, those that have a target"
     )
     return assemble(
         _NAME,
         options.vocabulary + words.SPECIALS,
         source,
-        inputs[kept],
-        labels[kept],
-        client=np.searchsorted(users, owner[kept]),
-        official_test=test[kept],
+        inputs[is_kept],
+        labels[is_kept],
+        client=np.searchsorted(users, owner[is_kept]),
+        official_test=test[is_kept],
     )
 
 

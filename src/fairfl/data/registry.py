@@ -18,5 +18,5 @@ def load(name: str) -> Dataset:
 
 def files(name: str, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
     """The raw files that a data set needs under these options; none where its module says nothing of files."""
-    found = load(name)
-    return found.files(found.Config(**options)) if hasattr(found, "files") else ()
+    dataset = load(name)
+    return dataset.files(dataset.Config(**options)) if hasattr(dataset, "files") else ()

@@ -42,7 +42,7 @@ class Reviews:
 
 @dataclass(frozen=True)
 class Tokens:
-    """How reviews become rows: `encode(texts)` is int64 [N, length]; `described` goes into the data's source."""
+    """A way to make rows of reviews: `encode(texts)` is int64 [N, length]; `described` goes into the data's source."""
 
     encode: Callable[[Sequence[str]], np.ndarray]
     described: str

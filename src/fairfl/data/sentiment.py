@@ -9,7 +9,7 @@ cannot be right about them in both, which models of one domain each can.
 
 import random
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -17,7 +17,7 @@ from pydantic import Field
 from fairfl.data import reviews
 from fairfl.data.interface import Prepared
 from fairfl.data.reviews import Reviews
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict
 
 DOMAINS = ("restaurant", "film")
 
@@ -92,12 +92,10 @@ _KINDS = (
 class Config(Strict):
     """Options of the data set."""
 
-    train: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field(
+    train: list[Natural] = Field(
         [1400, 600], min_length=2, max_length=2, description="reviews of restaurants and of films"
     )
-    test: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field(
-        [700, 300], min_length=2, max_length=2
-    )
+    test: list[Natural] = Field([700, 300], min_length=2, max_length=2)
     vocabulary: int = Field(256, ge=5, lt=2**32, description="most tokens; the grammar has fewer")
     max_tokens: int = Field(
         32, ge=3, lt=2**32, description="tokens of a row, with one that begins and one that ends it"

@@ -20,7 +20,7 @@ from fairfl.data import words
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict, Whole
 from fairfl.runtime.errors import DataError
 
 _NAME = "stackoverflow"
@@ -41,20 +41,18 @@ _COUNTS_MEMBER = "stackoverflow.word_count"
 class Config(Strict):
     """Options of the data set."""
 
-    users: int = Field(10_000, ge=1, lt=2**32, description="how many are looked at, as in FairFL")
-    min_samples: int = Field(
+    users: Natural = Field(10_000, description="how many are looked at, as in FairFL")
+    min_samples: Whole = Field(
         10_000,
-        ge=0,
-        lt=2**32,
         description="users with more sentences than this are kept, as in FairFL",
     )
     max_samples: int = Field(
         12_500, ge=2, lt=2**32, description="users with fewer sentences than this are kept"
     )
-    vocabulary: int = Field(
-        10_000, ge=1, lt=2**32, description="most frequent words; four special tokens come on top"
+    vocabulary: Natural = Field(
+        10_000, description="most frequent words; four special tokens come on top"
     )
-    length: int = Field(20, ge=1, lt=2**32, description="words of a sentence that are read")
+    length: Natural = Field(20, description="words of a sentence that are read")
     count_pad: bool = Field(
         False, description="padding is to be predicted like a word; the papers do not say"
     )
@@ -129,15 +127,15 @@ def _most_frequent(path: Path, count: int) -> list[str]:
 def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
     sizes = tff.users(database, "train")[: options.users]
-    kept = {
+    users = {
         user: count for user, count in sizes if options.min_samples < count < options.max_samples
     }
-    if not kept:
+    if not users:
         raise DataError(
             f"{_DATABASE.name}: none of {len(sizes)} users has more than {options.min_samples} "
             f"and fewer than {options.max_samples} sentences"
         )
-    return kept
+    return users
 
 
 def _sentences(database: sqlite3.Connection, user: str) -> Iterator[list[str]]:

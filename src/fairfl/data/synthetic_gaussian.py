@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from fairfl.data.interface import Prepared, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict, Whole
 
 CLASSES = 2
 PER_SEED = True
@@ -26,7 +26,7 @@ class Config(Strict):
     class Rotation(Strict):
         """Rotation of one client's samples, counter-clockwise around the origin, both classes."""
 
-        client: int = Field(ge=0, lt=2**32)
+        client: Whole
         degrees: float
 
     means: list[Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
@@ -35,7 +35,9 @@ class Config(Strict):
         description="positive class mean [x, y] of each client, as a list or as {client: [x, y]} with clients from 0; "
         "the mean of the negative class is its opposite",
     )
-    samples_per_client: int = Field(100, ge=1, lt=2**32)
+    samples_per_client: Natural = Field(
+        100,
+    )
     class_balance: float = Field(
         0.5, ge=0, le=1, description="share of the positive class; the count is exact"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fairfl.data.interface import Prepared, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Natural, Strict, Whole
 
 CLASSES = 0
 PER_SEED = True
@@ -24,11 +24,9 @@ _NAME = "synthetic_regression"
 class Config(Strict):
     """Options of the data set."""
 
-    clients: int = Field(10, ge=1, lt=2**32, description="all agents E")
-    outliers: int = Field(1, ge=0, lt=2**32, description="how many of them are outliers")
-    dimensions: int = Field(
-        10, ge=1, lt=2**32, description="d; the theorem asks for agents with O(d) samples"
-    )
+    clients: Natural = Field(10, description="all agents E")
+    outliers: Whole = Field(1, description="how many of them are outliers")
+    dimensions: Natural = Field(10, description="d; the theorem asks for agents with O(d) samples")
     intra_cluster_distance: float = Field(
         0.01, ge=0, description="r = ||mu_e - mu*|| of normal agents, in a random direction"
     )
@@ -44,14 +42,12 @@ class Config(Strict):
         ge=0,
         description="sigma; FOCUS prints a mean loss of 0.010, which sigma^2 has to be about",
     )
-    train_per_client: int = Field(100, ge=1, lt=2**32, description="samples of each agent")
-    outlier_train: int | None = Field(
-        None, ge=1, lt=2**32, description="samples of each outlier; null: as the others"
+    train_per_client: Natural = Field(100, description="samples of each agent")
+    outlier_train: Natural | None = Field(
+        None, description="samples of each outlier; null: as the others"
     )
-    test_per_client: int = Field(
+    test_per_client: Whole = Field(
         1000,
-        ge=0,
-        lt=2**32,
         description="1000: the sampling error of a loss is below the FAA of 0.001 that is printed",
     )
 
@@ -75,14 +71,14 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     (without a factor 1/2) that no model falls below in expectation, sigma^2.
     """
     clients = options.clients
-    drawn = [_draw(options, k, seed) for k in range(clients)]
-    sizes = [len(y) for _, y in drawn]
+    samples = [_draw(options, k, seed) for k in range(clients)]
+    sizes = [len(y) for _, y in samples]
     prepared = assemble(
         _NAME,
         CLASSES,
         f"drawn as in FOCUS, section 5.2 (synthetic data), seed {seed}",
-        np.concatenate([x for x, _ in drawn]),
-        np.concatenate([y for _, y in drawn]),
+        np.concatenate([x for x, _ in samples]),
+        np.concatenate([y for _, y in samples]),
         client=np.repeat(np.arange(clients), sizes),
         official_test=np.concatenate(
             [np.arange(size) >= size - options.test_per_client for size in sizes]

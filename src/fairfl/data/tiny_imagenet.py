@@ -8,16 +8,15 @@ and the ``source`` says so.
 
 import re
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from fairfl.data.checks import Forms
-from fairfl.data.formats import archives, pictures
+from fairfl.data.formats import archives
+from fairfl.data.formats.pictures import Decoded, Picture, decode, parts_of
 from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
 from fairfl.experiments.base import Strict
 
@@ -30,8 +29,7 @@ _NORMALISE: dict[str, tuple[Scale, Scale]] = {
 }
 _PER_CLASS = {"train": 500, "val": 50}
 _ROOT = "tiny-imagenet-200/"
-_TRAINING_IMAGE = re.compile(_ROOT + r"train/(n\d{8})/images/n\d{8}_(\d+)\.JPEG")
-_VALIDATION_IMAGE = re.compile(_ROOT + r"val/images/(val_(\d+)\.JPEG)")
+_IMAGE = re.compile(_ROOT + r"(train|val)/(?:(n\d{8})/)?images/(\w+_(\d+)\.JPEG)")
 _SUBSET_IMAGE = re.compile(r"(train|test)/(n\d{8})/\w+_(\d+)\.JPEG")
 # The copy that the subset was taken from had these two beside the 200 classes of Tiny-ImageNet: they come last in its
 # list of classes, and its validation images from number 10000 on are theirs.
@@ -54,15 +52,6 @@ _FORMS = Forms(
         sha256=("f5ab5bb26a4fc0a1305f29f4d4c00f70da627fddae6948bb7293da1419f2fc25",),
     ),
 )
-
-
-class _Image(NamedTuple):
-    """A file of an archive. Rows are in the order of this."""
-
-    part: str
-    wnid: str
-    number: int
-    name: str
 
 
 class Config(Strict):
@@ -92,49 +81,45 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError: the archive is missing or damaged.
     """
     form, path = _FORMS.find(raw, options.form)
-    parts = pictures.parts_of(options.part, ("train", "val"))
-    images, inputs = (_read_subset if form == "subset" else _read_zip)(path, parts)
-    labels = np.unique([image.wnid for image in images], return_inverse=True)[1]
+    parts = parts_of(options.part, ("train", "val"))
+    images = (_read_subset if form == "subset" else _read_zip)(path, parts)
     origin = "as published"
     if form == "subset":
-        counts = Counter(image.part for image in images)
-        shares = (f"{counts[part]} of {CLASSES * _PER_CLASS[part]} {part} images" for part in parts)
+        counts = zip(parts, np.bincount(images.part), strict=True)
+        shares = (
+            f"{count} of {CLASSES * _PER_CLASS[part]} {part} images" for part, count in counts
+        )
         origin = f"a subset: {' and '.join(shares)}, {CLASSES} classes"
     mean, std = _NORMALISE[options.normalise]
     source = f"Tiny-ImageNet, part {options.part}, {origin}"
-    test = np.array([image.part == "val" for image in images]) if options.part == "all" else None
-    return assemble(_NAME, CLASSES, source, inputs, labels, mean=mean, std=std, official_test=test)
+    test = images.official_test(options.part)
+    return assemble(
+        _NAME, CLASSES, source, images.inputs, images.labels, mean=mean, std=std, official_test=test
+    )
 
 
-def _read_zip(path: Path, parts: tuple[str, ...]) -> tuple[list[_Image], np.ndarray]:
-    """Images of the published archive in order, and their colours uint8 [N, 3, 64, 64]."""
+def _read_zip(path: Path, parts: tuple[str, ...]) -> Decoded:
+    """Images of the published archive."""
     with zipfile.ZipFile(path) as archive:
         # The other columns are a box around the object.
         annotations = archive.read(_ROOT + "val/val_annotations.txt").decode().splitlines()
         wnids = dict(line.split("\t")[:2] for line in annotations)
-        images = []
-        for name in archive.namelist():
-            if train := _TRAINING_IMAGE.fullmatch(name):
-                images.append(_Image("train", train[1], int(train[2]), name))
-            elif val := _VALIDATION_IMAGE.fullmatch(name):
-                images.append(_Image("val", wnids[val[1]], int(val[2]), name))
-        return _decoded(images, parts, archive.read)
+        pictures = (
+            Picture(parts.index(match[1]), match[2] or wnids[match[3]], int(match[4]), match[0])
+            for match in map(_IMAGE.fullmatch, archive.namelist())
+            if match and match[1] in parts
+        )
+        return decode(pictures, archive.read, 64)
 
 
-def _read_subset(path: Path, parts: tuple[str, ...]) -> tuple[list[_Image], np.ndarray]:
-    """Images of the subset in order, and their colours uint8 [N, 3, 64, 64]."""
+def _read_subset(path: Path, parts: tuple[str, ...]) -> Decoded:
+    """Images of the subset, whose part test is val."""
     # 40 MB at most: the archive is not in order and can be read from front to back only.
     contents = dict(archives.members(path, _SUBSET_IMAGE.fullmatch))
     matches = filter(None, map(_SUBSET_IMAGE.fullmatch, contents))
-    images = (_Image(m[1].replace("test", "val"), m[2], int(m[3]), m[0]) for m in matches)
-    return _decoded(
-        (image for image in images if image.wnid not in _ADDED_CLASSES), parts, contents.__getitem__
+    pictures = (
+        Picture(parts.index(part), match[2], int(match[3]), match[0])
+        for match in matches
+        if match[2] not in _ADDED_CLASSES and (part := match[1].replace("test", "val")) in parts
     )
-
-
-def _decoded(
-    images: Iterable[_Image], parts: tuple[str, ...], read: Callable[[str], bytes]
-) -> tuple[list[_Image], np.ndarray]:
-    """Images of the parts in order, and their colours."""
-    listed = sorted(image for image in images if image.part in parts)
-    return listed, pictures.decode([image.name for image in listed], read, 64)[0]
+    return decode(pictures, contents.__getitem__, 64)

@@ -167,8 +167,8 @@ def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
     return reviews.words(texts, options.vocabulary, options.max_tokens)
 
 
-def _drawn(part: str, domain: int, size: int) -> np.ndarray:
-    """Which of the published reviews are taken, ascending row numbers."""
+def _draw_rows(part: str, domain: int, size: int) -> np.ndarray:
+    """Ascending row numbers of the published reviews that are taken."""
     draw = np.random.default_rng([_DRAW_SEED, domain, _PARTS.index(part)])
     return np.sort(draw.choice(_ROWS[part][domain], size, replace=False))
 
@@ -182,17 +182,17 @@ def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str],
         options.yelp == "auto" and not has(raw, _YELP_ARCHIVE, _NAME)
     ):
         domain = sentiment.DOMAINS[_YELP]
-        made = {
+        generated = {
             part: sentiment.generate(domain, part, getattr(options, part)[_YELP]) for part in _PARTS
         }
-        return made, "generated reviews of restaurants as a stand-in for Yelp"
+        return generated, "generated reviews of restaurants as a stand-in for Yelp"
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
     reviews_of = {}
     for name, data in archives.members(usable(raw, _YELP_ARCHIVE, _NAME), names.__contains__):
         part = names[name]
-        drawn = set(_drawn(part, _YELP, getattr(options, part)[_YELP]).tolist())
+        numbers = set(_draw_rows(part, _YELP, getattr(options, part)[_YELP]).tolist())
         lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""))
-        rows = [row for number, row in enumerate(lines) if number in drawn]
+        rows = [row for number, row in enumerate(lines) if number in numbers]
         texts = [text.replace("\\n", " ") for _, text in rows]
         reviews_of[part] = (
             texts,
@@ -215,8 +215,8 @@ def _imdb(raw: Path | None, options: Config) -> dict[str, tuple[list[str], np.nd
     reviews_of = {}
     for part in _PARTS:
         ordered = sorted(rows[part])
-        drawn = [ordered[row] for row in _drawn(part, _IMDB, getattr(options, part)[_IMDB])]
-        reviews_of[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
+        sample = [ordered[row] for row in _draw_rows(part, _IMDB, getattr(options, part)[_IMDB])]
+        reviews_of[part] = [text for text, _ in sample], np.array([label for _, label in sample])
     return reviews_of
 
 

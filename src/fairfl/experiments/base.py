@@ -15,6 +15,9 @@ def _different(values: list[Any]) -> list[Any]:
 DISTINCT = AfterValidator(_different)
 """In the annotation of a list: no value is given twice."""
 Names = Annotated[list[str], DISTINCT]
+# Below what NumPy's generators and sizes of arrays take.
+Whole = Annotated[int, Field(ge=0, lt=2**32)]
+Natural = Annotated[int, Field(ge=1, lt=2**32)]
 
 
 class Strict(BaseModel):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import Strict, Whole
 from fairfl.experiments.plugins import known
 
 PartName = Literal["train", "validation", "test"]
@@ -17,7 +17,7 @@ Loss = Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word"
 Optimizer = Literal["sgd", "adamw"]
 Precision = Literal["fp32", "tf32", "bf16"]
 Keep = Literal["nothing", "model", "path"]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seed = Whole
 Algorithm = Annotated[str, AfterValidator(known("algorithms"))]
 
 # More than any federation has, and few enough to be listed, counted and multiplied.

@@ -26,7 +26,7 @@ HASHED = False  # files are known by their checksums, whichever code has fetched
 
 
 def spec(workload: Workload, key: str) -> dict[str, Any]:
-    """Which files are wanted; not where they are looked for."""
+    """Files that are wanted, not where they are looked for."""
     if key.startswith(pretrained.KEY):
         weights = pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]
         return {"weights": {"name": weights.name, "sha256": weights.sha256[0]}}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
-    """How the client trains alone."""
+    """Training of a client alone."""
     from fairfl.data import own_weights
 
     training = workload.settings[setting].training()

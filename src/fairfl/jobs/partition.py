@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
-    """What of a setting decides who has which sample."""
+    """Keys of a setting that decide who has which sample."""
     training = workload.settings[setting].training()
     keys = ("data", "samples", "partition", "partition_seed", "label_noise", "clients", "split")
     return {key: training[key] for key in keys}
@@ -46,8 +46,8 @@ def main(argv: list[str] | None = None) -> None:
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
-        said = described(assignment, metadata, columns, tensors.get("client"))
-        table = table.replace_schema_metadata({"spec": args.spec, **said})
+        remarks = described(assignment, metadata, columns, tensors.get("client"))
+        table = table.replace_schema_metadata({"spec": args.spec, **remarks})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
         atomic.write_text(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
-    """How the model of a cluster is trained: as long as the federated one, where the setting does not say."""
+    """Training of a cluster's model: as long as the federated one, where the setting does not say."""
     from fairfl.data import own_weights
 
     declared = workload.settings[setting]

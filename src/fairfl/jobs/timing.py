@@ -82,8 +82,8 @@ def main(argv: list[str] | None = None) -> None:
             "processor": processor(chosen.type),
             "threads": args.threads,
         }
-        found = where | measure(spec, simulations, watch)
-        record = device.record(args, args.out, chosen, started, **found)
+        facts = where | measure(spec, simulations, watch)
+        record = device.record(args, args.out, chosen, started, **facts)
     print(f"done in {record['seconds']} s on {record['processor']}")
 
 

@@ -33,7 +33,7 @@ class TrainSpec(TrainingSpec):
 
 
 def spec(workload: "Workload", setting: str, algorithm: str, variant: str) -> dict[str, Any]:
-    """All that a run depends on but its seed."""
+    """Everything but its seed that a run depends on."""
     return spec_of_run(workload, workload.run(setting, algorithm, variant, 0))
 
 
@@ -106,9 +106,9 @@ def main(argv: list[str] | None = None) -> None:
         with atomic.replacing(metrics) as temporary:
             pq.write_table(run_files.history_table(result), temporary)
         atomic.write_bytes(model, save(run_files.kept_tensors(spec, result)))
-        found = run_files.facts(simulation) | {"training_seconds": round(training, 3)}
-        found |= {"chosen": choice.model_dump(exclude={"value", "tried"})} if choice else {}
-        summary = device.record(args, described, chosen, started, **found)
+        facts = run_files.facts(simulation) | {"training_seconds": round(training, 3)}
+        facts |= {"chosen": choice.model_dump(exclude={"value", "tried"})} if choice else {}
+        summary = device.record(args, described, chosen, started, **facts)
         checkpoint.remove()
     print(
         f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TrialsSpec(JobSpec):
-    """What fairfl.jobs.collect would be given for each learning rate and batch size, with these runs alone."""
+    """Specs that fairfl.jobs.collect would read for each learning rate and batch size, with these runs alone."""
 
     points: list[dict[str, Any]]
 
@@ -28,7 +28,7 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
 
     names = workload.tuning_grid(setting)
     tuning = workload.settings[setting].tuning
-    held = tuning is not None and tuning.metric.startswith(("gap", "excess", "faa"))
+    needs_optima = tuning is not None and tuning.metric.startswith(("gap", "excess", "faa"))
     points = []
     for name in names:
         whole, seeds = collect.spec(workload, name), workload.settings[name].seeds
@@ -38,7 +38,7 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
             if variant.algorithm == algorithm
             for seed in seeds
         ]
-        against = {} if held else {"optima_seeds": [], "surrogates": 0}
+        against = {} if needs_optima else {"optima_seeds": [], "surrogates": 0}
         points.append({**whole, **against, "runs": runs, "seeds": seeds, "baseline": []})
     return {"points": points}
 

@@ -71,10 +71,10 @@ class Classifier(nn.Module):
 
     def check(self, tokens: Tensor) -> None:
         """Raises ValueError if the model does not know the tokens [N, T], or if they are of another vocabulary."""
-        known = self.bert.config.vocab_size
-        if tokens.numel() and int(tokens.max()) >= known:
+        size = self.bert.config.vocab_size
+        if tokens.numel() and int(tokens.max()) >= size:
             raise ValueError(
-                f"the model knows {known} tokens (model.vocabulary), the data have the token {int(tokens.max())}"
+                f"the model knows {size} tokens (model.vocabulary), the data have the token {int(tokens.max())}"
             )
         if self.awaited and len(tokens) and bool((tokens[:, 0] == pretrained.FIRST).all()):
             raise ValueError(
@@ -121,7 +121,7 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
 
 
 def _folder(name: str) -> Path | None:
-    """Where the pre-trained model lies; None if `auto` finds none."""
+    """Folder of the pre-trained model; None if `auto` finds none."""
     folder = pretrained.find(pretrained.BERT if name == "auto" else name)
     if folder is None and name != "auto":
         raise FairflError(

@@ -14,9 +14,8 @@ from fairfl.models import weights
 from fairfl.models.layers import image_shape
 
 LIBRARIES = ("torchvision.models.mobilenetv2",)
-PUBLISHED = (
-    "mobilenet_v2"  # the weights that `pretrained: imagenet` means, in fairfl.data.pretrained
-)
+# The weights that `pretrained: imagenet` means, in fairfl.data.pretrained.
+PUBLISHED = "mobilenet_v2"
 
 # Expansion, channels, blocks, stride of each stage: table 2 of Sandler et al.
 STAGES = (

@@ -76,9 +76,9 @@ class Config(Strict):
     def _published(self) -> "Config":
         resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "stem": "imagenet"}
         for key, value in resnet_18.items():
-            if self.pretrained == "imagenet" and (given := getattr(self, key)) != value:
+            if self.pretrained == "imagenet" and (own := getattr(self, key)) != value:
                 raise ValueError(
-                    f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}"
+                    f"{key} is {own!r}, the weights of pretrained: imagenet are of {value!r}"
                 )
         return self
 

@@ -73,7 +73,7 @@ def _differences(ours: dict[str, Tensor], stored: dict[str, Tensor]) -> list[str
         {key: list(value.shape) for key, value in tensors.items()} for tensors in (ours, stored)
     ]
     keys = [key for key in ours | stored if not key.endswith(_OPTIONAL)]
-    wrong = [(key, *(known.get(key, "nothing") for known in shapes)) for key in keys]
+    wrong = [(key, *(own.get(key, "nothing") for own in shapes)) for key in keys]
     return [
         f"{key} is {has} in the model, {other} in the file"
         for key, has, other in wrong

@@ -196,13 +196,13 @@ class DP(Modifier[Config]):
 
     def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> "DP":
         """`auto` decided and B filled in. Raises OptionError if the algorithm has no vectors of the requested kind."""
-        asks = any(name in measurements for name in GRADIENTS)
+        has_gradients = any(name in measurements for name in GRADIENTS)
         target = (
-            ("auxiliary" if asks else "gradient")
+            ("auxiliary" if has_gradients else "gradient")
             if self.config.target == "auto"
             else self.config.target
         )
-        if target == "auxiliary" and not asks:
+        if target == "auxiliary" and not has_gradients:
             raise OptionError(
                 "dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update"
             )

@@ -20,7 +20,7 @@ Outputs = Callable[[Tensor], Tensor]  # inputs [n, ...] -> logits [n, C]
 
 @dataclass(frozen=True)
 class Samples:
-    """What the samples are like. Images in [0, 1] have become (x - mean) / std."""
+    """Shape and scale of the samples. Images in [0, 1] have become (x - mean) / std."""
 
     shape: tuple[int, ...]  # of one
     mean: Tensor  # [1 or C, 1, 1], as std
@@ -28,7 +28,7 @@ class Samples:
 
 
 class Objective(Protocol):
-    """What clients minimise in place of the loss."""
+    """Function that clients minimise in place of the loss."""
 
     def losses(
         self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator
@@ -37,7 +37,7 @@ class Objective(Protocol):
 
 
 class Privacy(Protocol):
-    """What becomes of the gradients of a local step."""
+    """Treatment of the gradients of a local step."""
 
     @property
     def per_sample(self) -> bool:
@@ -58,7 +58,7 @@ class Privacy(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often a run takes steps on a client's samples."""
+    """Number of times that a run takes steps on a client's samples."""
 
     share: float  # m/K, clients of a round
     rounds: int  # T
@@ -91,23 +91,23 @@ class Modifier(WithHooks, Generic[Parameters]):
         return self
 
     def objective(self, loss: str, samples: Samples, rounds: int) -> Objective | None:
-        """What local steps minimise in place of the setting's loss."""
+        """Function that local steps minimise in place of the setting's loss."""
         return None
 
     def privacy(self) -> Privacy | None:
-        """What becomes of the gradients of local steps."""
+        """Treatment of the gradients of local steps."""
         return None
 
     def init_state(self, federation: Federation) -> State:
-        """What it remembers from round to round, saved in checkpoints: tensors by name."""
+        """Tensors by name that it remembers from round to round, saved in checkpoints."""
         return {}
 
     def modify_received(self, received: Received) -> Received:
-        """What the algorithm sees of the measurements before clients train."""
+        """Measurements as the algorithm sees them before clients train."""
         return received
 
     def modify_reports(self, state: State, reports: Reports) -> Reports:
-        """What the algorithm sees of the clients' reports."""
+        """Reports of the clients as the algorithm sees them."""
         return reports
 
     def modify_sum(

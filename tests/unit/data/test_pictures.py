@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import cifar10, cifar100, cinic10, tiny_imagenet
-from fairfl.data.formats import cifar_batches
+from fairfl.data.formats import cifar
 from fairfl.runtime.errors import SourceError
 
 # Classes are numbered by the alphabet, in which an underscore comes before letters.
@@ -45,7 +45,6 @@ ARCHIVES = [
         {part: in_folders(part, NATURE, JPEGS) for part in ("train", "test")},
         {"files.tsv": "train/apple/0000.jpg\ta.png"},
         "CIFAR-10, part all, JPEG-compressed copy, lossy",
-        patches={"_TRAIN_ROWS": 6},
     ),
     Archive(
         cinic10,
@@ -132,10 +131,10 @@ PYTHON_2 = (
 
 
 def test_pickles_of_python_2_that_call_nothing():
-    batch = cifar_batches._Unpickler(io.BytesIO(PYTHON_2), encoding="bytes").load()
+    batch = cifar._Unpickler(io.BytesIO(PYTHON_2), encoding="bytes").load()
     assert batch[b"labels"] == [5, 7] and batch[b"data"].tolist() == [[0, 1], [2, 3]]
     with pytest.raises(KeyError, match="eval"):
-        cifar_batches._Unpickler(io.BytesIO(pickle.dumps(eval))).load()
+        cifar._Unpickler(io.BytesIO(pickle.dumps(eval))).load()
 
 
 def put_batches(small, path, key, batches):
@@ -149,9 +148,8 @@ def put_batches(small, path, key, batches):
 
 
 @pytest.fixture
-def batches(small, tmp_path, any_checksum, monkeypatch):
+def batches(small, tmp_path, any_checksum):
     """CIFAR-10 as published, with four rows in each batch."""
-    monkeypatch.setattr(cifar10, "_TRAIN_ROWS", 20)
     names = [*(f"cifar-10-batches-py/data_batch_{n}" for n in range(1, 6)), "cifar-10-batches-py/test_batch"]
     labels = {name: [n, 0, 9, n] for n, name in enumerate(names)}
     return put_batches(small, tmp_path / "cifar10/cifar-10-python.tar.gz", b"labels", labels)

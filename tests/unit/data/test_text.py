@@ -58,7 +58,7 @@ async def last():
 def library(tmp_path, monkeypatch):
     """A standard library of two modules."""
     monkeypatch.setattr(python_text.sysconfig, "get_path", lambda name: str(tmp_path))
-    monkeypatch.setattr(python_text, "TOPICS", {"one": ("single",), "two": ("package", "gone")})
+    monkeypatch.setattr(python_text, "TOPICS", {"one": "single", "two": "package gone"})
     (tmp_path / "single.py").write_text(LIBRARY)
     (tmp_path / "package" / "test").mkdir(parents=True)
     (tmp_path / "package" / "test" / "a.py").write_text('"""Tests of the library are not read."""')

@@ -14,7 +14,7 @@ from fairfl.runtime.errors import DataError
 from fairfl.runtime.plain_data import format_place, one_line
 
 
-def members(path: Path, wanted: Callable[[str], object]) -> Iterator[tuple[str, bytes]]:
+def members(path: Path, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, bytes]]:
     """Name and content of each regular file that is wanted, in the archive's order, in one pass.
 
     Only one content is in memory at a time. A leading "./" is no part of a name. Not every damage
@@ -29,7 +29,7 @@ def members(path: Path, wanted: Callable[[str], object]) -> Iterator[tuple[str, 
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # or it keeps every header to the end
                 name = member.name.removeprefix("./")
-                if not member.isreg() or not wanted(name):
+                if not member.isreg() or not is_wanted(name):
                     continue
                 if name in seen:
                     raise DataError(f"{path.name}: {format_place((name,))} is there twice")

@@ -90,34 +90,40 @@ def read(
     keys = [name for name in (label, client, cluster) if name is not None]
     cells, separator = _cells(path)
     used = _features(path, list(cells), keys, features, categories, separator)
-    if isinstance(na_values, Mapping):
-        for name in na_values:
-            if name not in cells:
-                raise DataError(f"{path}: na_values: no column {shown(name)}{nearest(name, cells)}")
+    words = na_values if isinstance(na_values, Mapping) else dict.fromkeys(cells, na_values)
+    for name in words:
+        if name not in cells:
+            raise DataError(f"{path}: na_values: no column {shown(name)}{nearest(name, cells)}")
     cells = cells[list(dict.fromkeys([*keys, *used]))]
-    table, said = _complete(
-        _Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing
-    )
+    absent = _absent(cells, words, keep_default_na)
+    table, notes = _complete(_Table(path, cells, absent), keys, missing)
     inputs = _inputs(table, used, categories, standardize)
-    labels, classes = (
-        (_targets(table, label), []) if task == "number" else _labels(table, label, task)
-    )
-    counted = [f"{len(inputs):,} samples", *[_counted("classes", classes)] * bool(classes)]
-    owners = clusters = known = None
+    counts, classes = [f"{len(inputs):,} samples"], list[str]()
+    if task == "number":
+        labels = _targets(table, label)
+    else:
+        labels, classes = _labels(table, label, task)
+        counts.append(_describe("classes", classes))
+    owners = clusters = names = None
     if client is not None:
-        owners, known = _distinct(table, client, ordered=False)
-        counted.append(_counted("owners", known) + ", who are the classes" * (client == label))
-        clusters = _clusters(table, owners, known, cluster) if cluster else None
-    said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
+        owners, names = _distinct(table, client, ordered=False)
+        same = ", who are the classes" if client == label else ""
+        counts.append(_describe("owners", names) + same)
+        clusters = _clusters(table, owners, names, cluster) if cluster else None
+    if missing == "mean":
+        notes.append("missing cells are means")
+    if standardize:
+        notes.append("standardized")
     columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
-    source = "; ".join([f"{path.name}: {label} from {columns}", ", ".join(counted), *said])
-    given: dict[str, Any] = {"client": owners, "clusters": clusters, "owners": known}
-    return assemble(dataset, len(classes), source, inputs, labels, **given)
+    source = "; ".join([f"{path.name}: {label} from {columns}", ", ".join(counts), *notes])
+    ids: dict[str, Any] = {"client": owners, "clusters": clusters, "owners": names}
+    return assemble(dataset, len(classes), source, inputs, labels, **ids)
 
 
-def _counted(kind: str, words: list[str]) -> str:
+def _describe(kind: str, words: list[str]) -> str:
     """Classes or owners in words, and that some differ in nothing but case, as TRUE and True."""
-    case = ", of which some differ in case only" * (len({*map(str.casefold, words)}) < len(words))
+    alike = len({*map(str.casefold, words)}) < len(words)
+    case = ", of which some differ in case only" if alike else ""
     return f"{len(words)} {kind} ({few(words)}{case})"
 
 
@@ -178,9 +184,10 @@ def _features(
     named = list(filter(None, names))
     for name in (*keys, *(features or ()), *categories):
         if name not in named:
-            lacks = "; its first line must name the columns" * any(map(_NUMBER.fullmatch, named))
-            found = f"no column {shown(name)}{lacks}, split at {separator!r}"
-            raise DataError(f"{path}: {found}{nearest(name, named)}")
+            data = any(map(_NUMBER.fullmatch, named))
+            header = "; its first line must name the columns" if data else ""
+            problem = f"no column {shown(name)}{header}, split at {separator!r}"
+            raise DataError(f"{path}: {problem}{nearest(name, named)}")
     used = [name for name in names if name not in keys] if features is None else list(features)
     for name in filter(None, (*keys, *used)):
         if names.count(name) > 1:
@@ -201,14 +208,14 @@ def _features(
 
 
 def _absent(
-    cells: "pd.DataFrame", na_values: Words | Mapping[str, Words], keep_default_na: bool
+    cells: "pd.DataFrame", na_values: Mapping[str, Words], keep_default_na: bool
 ) -> "pd.DataFrame":
-    """Where cells are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
+    """Cells that are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
     import pandas as pd
 
     def absent(column: "pd.Series") -> np.ndarray:
-        own = na_values.get(column.name, ()) if isinstance(na_values, Mapping) else na_values
-        words = {"", *(MISSING if keep_default_na else ()), *map(str, own)}
+        own = map(str, na_values.get(column.name, ()))
+        words = {"", *(MISSING if keep_default_na else ()), *own}
         values = {_value(word.lower()) for word in words}
         codes, distinct = pd.factorize(column)
         return np.array([_value(word.lower()) in values for word in distinct])[codes]
@@ -224,18 +231,17 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
     if missing is None and lacking.any():
         row = int(lacking.to_numpy().argmax())
         name = needed[int(absent[needed].iloc[row].to_numpy().argmax())]
-        ways = "`missing: drop`" + " or `missing: mean`" * (name not in keys)
-        word = ", or `keep_default_na: false` if it is a word like others" * bool(
-            cells[name].iloc[row]
-        )
+        ways = "`missing: drop`" if name in keys else "`missing: drop` or `missing: mean`"
+        word = ", or `keep_default_na: false` if it is a word like others"
+        word = word if cells[name].iloc[row] else ""
         raise table.fault(row, name, f"is a missing cell; give {ways}{word}")
     if lacking.all():
         raise DataError(f"{path}: no sample is left without a missing cell in {few(needed)}")
     if not lacking.any():
         return table, []
     words = sorted({shown(word) for word in cells[needed].to_numpy()[absent[needed].to_numpy()]})
-    said = f"{lacking.sum():,} of {len(cells):,} samples with missing cells ({few(words)}) left out"
-    return _Table(path, cells[~lacking], absent[~lacking]), [said]
+    note = f"{lacking.sum():,} of {len(cells):,} samples with missing cells ({few(words)}) left out"
+    return _Table(path, cells[~lacking], absent[~lacking]), [note]
 
 
 def _inputs(
@@ -279,14 +285,14 @@ def _targets(table: _Table, label: str) -> np.ndarray:
     )
 
 
-def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str) -> list[int]:
+def _clusters(table: _Table, owners: np.ndarray, names: list[str], cluster: str) -> list[int]:
     """True cluster of each owner."""
     codes, words = _distinct(table, cluster)
     pairs = np.unique(np.stack([owners, codes]), axis=1)
     twice = np.flatnonzero(np.diff(pairs[0]) == 0)
     if twice.size:
         owner, (first, other) = pairs[0, twice[0]], pairs[1, twice[0] : twice[0] + 2]
-        what = f"owner {shown(known[owner])} is in {shown(words[first])} and {shown(words[other])}"
+        what = f"owner {shown(names[owner])} is in {shown(words[first])} and {shown(words[other])}"
         raise DataError(f"{table.path}: {cluster}: {what}; expected one cluster for each owner")
     return pairs[1].tolist()
 
@@ -309,18 +315,20 @@ def _distinct(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarra
             raise DataError(
                 f"{table.path}: {name}: {ascii(other)} and {ascii(word)} look alike: write one of them"
             )
-    known = sorted(written, key=lambda key: (isinstance(key, str), key)) if ordered else written
-    order = {key: place for place, key in enumerate(known)}
+    keys_in_order = (
+        sorted(written, key=lambda key: (isinstance(key, str), key)) if ordered else written
+    )
+    order = {key: place for place, key in enumerate(keys_in_order)}
     return np.array([*(order[key] for key in keys), -1])[codes], [written[key] for key in order]
 
 
 def _value(word: str) -> Decimal | str:
-    """What a name says: a number has one value, however it is written."""
+    """Meaning of a name: a number has one value, however it is written."""
     return Decimal(word) if _NUMBER_AS_NAME.fullmatch(word) else word
 
 
 def _look(word: str) -> str:
-    """What a reader sees of a word: composed letters, no signs without width, blanks as one."""
+    """Looks of a word to a reader: composed letters, no signs without width, blanks as one."""
     composed = unicodedata.normalize("NFC", word)
     seen = "".join(sign for sign in composed if unicodedata.category(sign) != "Cf")
     return " ".join(seen.split())

@@ -62,8 +62,8 @@ class MnistFiles:
         Raises:
             SourceError: a file is missing or damaged.
         """
-        found = [present(raw, file, file.folder) for file in self.of(part)]
-        arrays = [read_idx(usable(raw, file, file.folder)) for file in found]
+        files = (present(raw, file, file.folder) for file in self.of(part))
+        arrays = [read_idx(usable(raw, file, file.folder)) for file in files]
         labels = np.concatenate(arrays[1::2]).astype(np.int64)
         test = np.arange(len(labels)) >= len(arrays[0]) if part == "all" else None
         return np.concatenate(arrays[::2]), labels, test

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,40 +18,53 @@ def parts_of(part: str, every: tuple[str, ...] = ("train", "test")) -> tuple[str
     return every if part == "all" else (part,)
 
 
-def decode(
-    names: Sequence[str], read: Callable[[str], bytes], side: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Colours uint8 [N, 3, side, side] of the files, and whether each is RGB itself, bool [N].
+class Picture(NamedTuple):
+    """A file of an archive. Rows are in the order of this."""
 
-    Grey or palette images are converted; an alpha channel is dropped.
+    part: int
+    label: str
+    number: int | str
+    name: str
 
-    Args:
-        read: content of a file by its name.
+
+class Decoded(NamedTuple):
+    """Colours uint8 [N, 3, side, side], labels int64 [N], the number of each row's part [N], whether it is RGB itself.
+
+    Labels are numbered by the alphabet. Grey or palette images are converted; an alpha channel is dropped.
     """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+    part: np.ndarray
+    rgb: np.ndarray
+
+    def official_test(self, option: str) -> np.ndarray | None:
+        """Rows of the second part of two, bool [N]; None if the option `part` asks for one of them."""
+        return self.part > 0 if option == "all" else None
+
+
+def decode(pictures: Iterable[Picture], read: Callable[[str], bytes], side: int) -> Decoded:
+    """Rows in order; `read` returns the content of a file by its name."""
     from PIL import Image  # only data sets of pictures need it
 
-    images, rgb = np.empty((len(names), 3, side, side), np.uint8), np.empty(len(names), bool)
-    for row, name in enumerate(names):
-        with Image.open(io.BytesIO(read(name))) as image:
-            images[row], rgb[row] = (
-                np.asarray(image.convert("RGB")).transpose(2, 0, 1),
-                image.mode == "RGB",
-            )
-    return images, rgb
+    rows = sorted(pictures)
+    inputs, rgb = np.empty((len(rows), 3, side, side), np.uint8), np.empty(len(rows), bool)
+    for row, picture in enumerate(rows):
+        with Image.open(io.BytesIO(read(picture.name))) as image:
+            rgb[row] = image.mode == "RGB"
+            inputs[row] = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+    labels = np.unique([picture.label for picture in rows], return_inverse=True)[1]
+    return Decoded(inputs, labels, np.array([picture.part for picture in rows]), rgb)
 
 
-def folders(
-    path: Path, parts: tuple[str, ...], ending: str, side: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images, labels int64 [N] and whether they are RGB of the files <part>/<class>/<name>.<ending> in a tar archive.
-
-    Rows are in the order of part, class and name; classes are numbered by the alphabet.
+def folders(path: Path, parts: tuple[str, ...], ending: str, side: int) -> Decoded:
+    """Files <part>/<class>/<name>.<ending> of a tar archive, in the order of part, class and name.
 
     Raises:
         DataError: a damaged archive.
     """
-    wanted = re.compile(rf"(?:.*/)?({'|'.join(parts)})/(\w+)/[^/]+\.{ending}")
-    contents = dict(archives.members(path, wanted.fullmatch))
-    names = sorted(contents, key=lambda name: (parts.index(name.split("/")[-3]), name))
-    images, rgb = decode(names, contents.__getitem__, side)
-    return images, np.unique([name.split("/")[-2] for name in names], return_inverse=True)[1], rgb
+    pattern = re.compile(rf"(?:.*/)?({'|'.join(parts)})/(\w+)/[^/]+\.{ending}")
+    contents = dict(archives.members(path, pattern.fullmatch))
+    matches = filter(None, map(pattern.fullmatch, contents))
+    pictures = (Picture(parts.index(match[1]), match[2], match[0], match[0]) for match in matches)
+    return decode(pictures, contents.__getitem__, side)
