@@ -37,34 +37,33 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     module = importlib.import_module(f"fairfl.reporting.plots.{spec.artifact.plot}")
     file, where = f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
     config = check(spec.artifact.options, module.Config, file, where)
-    inputs = Inputs(spec)
+    inputs, name = Inputs(spec), f"{spec.paper}, {spec.artifact.title}."
     with style.applied():
         try:
             figure, frame = module.draw(inputs, config)
             head = f"Stand-in: {spec.stand_in}" if spec.stand_in else ""
-            head, note = f"{spec.telling} {head}".strip(), footnote(inputs)
+            scale, *note = footnote(inputs)
+            head, note = f"{spec.telling} {head}".strip(), [f"{name} {scale}", *note]
         except NoRunsError as error:
             figure, frame = style.canvas(style.COLUMN, 1.2), pd.DataFrame({"setting": []})
             text = textwrap.fill(str(error), 50)
             figure.text(0.5, 0.6, text, ha="center", va="center", color=style.GREY)
-            head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
+            head, note = "", [f"{name} Scale: {spec.scale}."]
         printed = sorted(note, key=lambda sentence: "Partition: " in sentence)
-        _write_around(figure, head, printed if spec.footnote else [], f"More: {spec.id}.csv.")
+        footer = " ".join(printed) if spec.footnote else ""
+        _write_around(figure, head, footer, f"{spec.id}.csv")
         _lay_out(figure)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame, note)
 
 
-def _write_around(figure: Figure, head: str, sentences: Sequence[str], more: str) -> None:
-    """Write bold lines above a figure, and small grey ones below it: as many of the sentences as LINES hold."""
-    width, below = figure.get_figwidth(), ""
-    for kept in range(len(sentences), 0, -1):
-        shown = [*sentences[:kept], more] if kept < len(sentences) else sentences
-        lines = textwrap.wrap(" ".join(shown), int(width * 21.5), break_on_hyphens=False)
-        below = "\n".join(lines[:LINES])
-        if len(lines) <= LINES:
-            break
-    above = "\n".join(textwrap.wrap(head, int(width * 17), break_on_hyphens=False))
+def _write_around(figure: Figure, head: str, note: str, more: str) -> None:
+    """Write bold lines above a figure, and at most LINES small grey ones below it; `more` ends those that are cut."""
+    width = figure.get_figwidth()
+    whole: dict[str, Any] = {"break_on_hyphens": False}
+    above = textwrap.fill(head, int(width * 17), **whole)
+    cut = whole | {"max_lines": LINES, "placeholder": f" ... More: {more}."}
+    below = textwrap.fill(note, int(width * 21.5), **cut)
     # The saved picture has room for all that is written outside of the figure.
     figure.text(0.01, 1.01, above, fontsize=7, fontweight="bold", va="bottom")
     figure.text(0.01, -0.01, below, fontsize=6, color=style.GREY, va="top")
@@ -96,10 +95,6 @@ def _with_dollars(value: Any) -> Any:
     return [_with_dollars(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _name(spec: ArtifactSpec) -> str:
-    return f"{spec.paper}, {spec.artifact.title}."
-
-
 def footnote(inputs: Inputs) -> list[str]:
     """Sentences on how to read the figure, then on what it was made from; of settings not run only that they were not.
 
@@ -113,7 +108,7 @@ def footnote(inputs: Inputs) -> list[str]:
     scale, *made_from = spec.sentences(inputs.names, spec.artifact.columns, inputs.drawn_of, runs)
     sources = [remark for remark in inputs.remarks if remark.startswith(SOURCES)]
     reading = [remark for remark in inputs.remarks if remark not in sources]
-    return [f"{_name(spec)} {scale}", *reading, *made_from, *_recovered(inputs), *sources]
+    return [scale, *reading, *made_from, *_recovered(inputs), *sources]
 
 
 def _recovered(inputs: Inputs) -> list[str]:

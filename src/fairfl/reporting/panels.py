@@ -57,14 +57,16 @@ def metric_panels(
     orders = {"metric": metrics, "setting": list(titles)}
     for side in ("row", "col"):
         facets[f"{side}_order"] = orders.get(facets.get(side, ""))
-    titled = [*product(metrics[:1], titles), *product(titles, metrics)] if len(titles) > 1 else []
-    titles_of = {key: next(titles[name] for name in key if name in titles) for key in titled}
+    above = {(metrics[0], setting): title for setting, title in titles.items()}
+    above |= {(setting, metric): titles[setting] for setting, metric in product(titles, metrics)}
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
         for (line, kind), points in numbers.groupby(["line", "kind"], sort=False):
             draw_line(axes, points, looks[line] | (style.HOLLOW if kind == "paper" else {}))
 
-    grid = panels(frame, draw_panel, titles_of, 1.8, len(looks) > 6, **facets)
+    grid = panels(
+        frame, draw_panel, above if len(titles) > 1 else {}, 1.8, len(looks) > 6, **facets
+    )
     grid.set_axis_labels(x_label, "")
     labelled = grid.axes[:, 0] if facets.get("row") == "metric" else grid.axes.flat
     for axes, metric in zip(labelled, cycle(metrics), strict=False):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 import matplotlib.style
 import numpy as np
+import pandas as pd
 import seaborn
 from fontTools import subset
 from matplotlib import font_manager
@@ -89,6 +90,7 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
 }
 
 Look = dict[str, Any]
+Drawing = tuple[Figure, pd.DataFrame]  # what a plot gives: the picture and the numbers in it
 # Marks of the paper's own numbers beside ours.
 HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9, "linewidth": 0.5, "markevery": 1}
 # No loss gap, no difference.

@@ -27,15 +27,14 @@ def spec(tmp_path):
     return demo.spec("eagle_figure4", files, facts, kind="figure", settings=["toy"], plot="gap_boxes", rows=rows)
 
 
-@pytest.mark.parametrize("plot", ["gap_boxes", "optima_range"])
-@pytest.mark.parametrize("lines", [1, 9])
+@pytest.mark.parametrize(("plot", "lines"), [("gap_boxes", 9), ("optima_range", 1)])
 def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines):
     text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
     (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
     around = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_write_around", lambda _, head, text, more: around.append((head, *text)))
+        patch.setattr(figures, "_write_around", lambda _, head, text, more: around.append((head, text)))
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
     assert around == [("", "eagle, Figure 4. Scale: quick.")]  # no seeds and no stand-in of what was not run
@@ -58,7 +57,7 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
 def test_small_print_has_three_lines_and_says_where_the_rest_is():
     """A record of several codes and seeds once had more of it than there was figure."""
     figure, code = style.canvas(style.PAGE, 2.7), "Recorded with the code of another day."
-    figures._write_around(figure, "quick", ["Line: mean.", *[code] * 40], "More: figure2.csv.")
+    figures._write_around(figure, "quick", " ".join(["Line: mean.", *[code] * 40]), "figure2.csv")
     above, below = figure.texts
     lines = below.get_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("Line: mean. Recorded") and lines[-1].endswith("More: figure2.csv.")

@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from safetensors.numpy import save_file
 
 from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import load_workload
@@ -24,57 +23,7 @@ from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
 A, B = "one", "two"
-SETTING = "toy"
-ROWS = [
-    {"algorithm": "afl", "hyperparameters": {}},
-    {"algorithm": "qffl", "hyperparameters": {"q": 5.0}},
-    {"algorithm": "eagle", "hyperparameters": {"lambda": 2.0}},
-    {"algorithm": "fedavg", "hyperparameters": {}},
-]
-PLOTS = ["client_scatter", "optima_range", "separators", "weight_paths"]
-ARM = ("setting", "algorithm", "hyperparameters", "seed")
-SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
 VECTORS = {"a": [3.0, 0.0], "b": [-1.06, 1.06], "c": [-0.57, -0.82]}
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Files of a toy setting, drawn at random: three clients, two classes, four rows with paths of three parameters."""
-    folder, rng = tmp_path_factory.mktemp("results"), np.random.default_rng(0)
-    client, part = np.repeat(np.arange(CLIENTS), 40), np.tile(np.repeat([0, 1, 2], [24, 8, 8]), CLIENTS)
-    tensors = {"inputs": rng.normal(size=(120, 2)).astype(np.float32), "labels": np.arange(120) % 2}
-    save_file(tensors, folder / "data.safetensors")
-    pd.DataFrame({"row": np.arange(120), "client": client, "part": part}).to_parquet(folder / "deal.parquet")
-    rounds, tidy, models = [], [], {}
-    for row in ROWS:
-        hyper = ",".join(f"{key}={value}" for key, value in row["hyperparameters"].items())
-        run = f"{SETTING}/{row['algorithm']}/{hyper or 'default'}/seed"
-        path = {"theta": rng.normal(size=3), "path": rng.normal(size=(ROUNDS, 3)).cumsum(0)}
-        path = {name: values.astype(np.float32) for name, values in path.items()} | {"path_rounds": np.arange(ROUNDS)}
-        models[f"{run}{SEEDS[0]}"] = str(folder / f"{row['algorithm']}.safetensors")
-        save_file(path, models[f"{run}{SEEDS[0]}"])
-        for seed, k in product(SEEDS, range(CLIENTS)):
-            names = (SETTING, row["algorithm"], hyper, seed)
-            rounds += [(*names, at, k, loss, loss - k / 10) for at, loss in enumerate(rng.random(ROUNDS))]
-            for metric, value in (("loss", rng.random()), ("gap", rng.random())):
-                tidy.append((*names, f"{metric}_client_{k}", value, "nats"))
-    for setting, seed, end in product((SETTING, "near_iid"), SEEDS, ("min", "max")):
-        tidy.append((setting, "local_only", "", seed, f"local_loss_{end}", rng.random(), "nats"))
-    demo.tidy(folder / "tidy.csv", tidy)
-    columns = [*ARM, "round", "client", "loss_train", "gap_validation"]
-    pd.DataFrame(rounds, columns=columns).to_parquet(folder / "rounds.parquet")
-    files = {"tidy": "tidy.csv", "rounds": "rounds.parquet", "data": "data.safetensors", "partition": "deal.parquet"}
-    return {kind: {SETTING: str(folder / name)} for kind, name in files.items()} | {"model": models}
-
-
-def spec_of(results, plot, options=None, rows=ROWS):
-    settings = [SETTING]
-    if plot == "optima_range":
-        settings, rows = [SETTING, "near_iid"], [{"algorithm": "local_only"}]
-        options = options or {"labels": {SETTING: "α = 0.1", "near_iid": "α = 2000"}}
-    facts = {"data": "blobs (stand-in for emnist)", "rounds": ROUNDS}
-    given = {"settings": settings, "rows": rows, "plot": plot, "options": options or {}}
-    return demo.spec("eagle_figure9", results, facts, kind="figure", **given)
 
 
 def drawn(spec):
@@ -99,21 +48,8 @@ def metric_spec(plot, files, measured, rows, settings=(A,), **options):
     """A figure of metrics; `rows`: (algorithm, hyper-parameters)."""
     rows = [{"algorithm": name, "hyperparameters": given} for name, given in rows]
     given = {"settings": list(settings), "rows": rows, "columns": list(measured), "plot": plot, "options": options}
-    return demo.spec("fedeba_figure5", files, None, measured, kind="figure", **given)
-
-
-@pytest.mark.parametrize("plot", PLOTS)
-@pytest.mark.slow
-def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(results, plot):
-    spec = spec_of(results, plot)
-    pdf, png, text = figures.build(demo.parsed(spec))
-    assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
-    assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
-    assert b"CreationDate" not in pdf and b"/Type3" not in pdf
-    assert (pdf, png, text) == figures.build(demo.parsed(spec))
-    frame = pd.read_csv(io.StringIO(text), comment="#")
-    assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
-    assert set(frame["artifact"]) == {"eagle_figure9"}
+    facts = {"data": "blobs (stand-in for emnist)"}
+    return demo.spec("fedeba_figure5", files, facts, measured, kind="figure", **given)
 
 
 def test_every_plot_draws_a_figure_whose_numbers_are_golden(root):
@@ -125,16 +61,16 @@ def test_every_plot_draws_a_figure_whose_numbers_are_golden(root):
     )
 
 
-def test_curves_of_clients_are_called_by_their_owners(results, tmp_path):
-    rounds = pd.read_parquet(results["rounds"][SETTING])
-    named, mixed = str(tmp_path / "named.parquet"), str(tmp_path / "mixed.parquet")
-    owners = np.array(["north", "west", "$ south"])
-    rounds.assign(owner=owners[rounds["client"]]).to_parquet(named)
-    rounds.assign(owner=owners[(rounds["client"] + (rounds["seed"] > 0)) % 3]).to_parquet(mixed)
-    spec = spec_of(results | {"rounds": {SETTING: named}}, "client_curves")
+def test_curves_of_clients_are_called_by_their_owners(tmp_path):
+    names = ["setting", "algorithm", "hyperparameters", "seed", "round", "client", "loss_train", "gap_validation"]
+    lines = [(A, "afl", "", *at, 0.5, 0.1) for at in product((0, 42), (0, 1), range(3))]
+    rounds, owners = pd.DataFrame(lines, columns=names), np.array(["north", "west", "$ south"])
+    path = str(tmp_path / "rounds.parquet")
+    spec = metric_spec("client_curves", {"rounds": {A: path}}, {}, [("afl", {})])
+    rounds.assign(owner=owners[rounds["client"]]).to_parquet(path)
     figure, *_ = drawn(spec)
     assert [text.get_text() for text in figure.legends[0].texts] == ["north", "west", r"\$ south"]
-    spec["files"] = results | {"rounds": {SETTING: mixed}}
+    rounds.assign(owner=owners[(rounds["client"] + (rounds["seed"] > 0)) % 3]).to_parquet(path)
     with pytest.raises(FairflError, match="each seed draws other owners"):
         drawn(spec)
 
@@ -165,36 +101,63 @@ def test_projected_gradients_are_those_of_algorithm_2():
 
 
 # -- sweeps -----------------------------------------------------------------------------------
-def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperparameter(tmp_path):
-    """A line of panels per metric, a column per setting; marks in the order of the axis, not of the rows. Seeds are
-    0.02 apart, theta = 0 is left out, the paper has one number."""
-    angles = {"alpha=0.9": 0.80, "alpha=0.9,theta=45": 0.60, "alpha=0.9,theta=15": 0.70}
+@pytest.fixture
+def sweep(tmp_path):
+    """Three angles of FedEBA+ in two settings, seeds 0.02 apart; theta = 0 is left out, the paper has one number. Each
+    run of theta = 45 in the second setting has diverged."""
+    angles = {"alpha=0.9": 0.80, "alpha=0.9,theta=45": 0.60, "alpha=0.9,theta=15": 0.70, "alpha=0.9,theta=90": 0.50}
     lines = []
     for (setting, shift), (angle, accuracy), seed in product(((A, 0.0), (B, 0.1)), angles.items(), (0, 1)):
-        value, run = accuracy + shift + seed / 50, (setting, "fedeba_plus", angle, seed)
+        value = math.nan if shift and angle.endswith("45") else accuracy + shift + seed / 50
+        run = (setting, "fedeba_plus", angle, seed)
         lines += [(*run, "accuracy_global", value, "fraction"), (*run, "accuracy_var", value / 100, "fraction^2")]
     printed = f'table7,{A},fedeba_plus,"alpha=0.9,theta=15",accuracy_global,71.5,,,percent,\n'
     (tmp_path / "table7.csv").write_text(demo.REPORTED + printed)
     files = {"tidy": {"all": demo.tidy(tmp_path / "tidy.csv", lines)}}
     files["reported"] = {"table7": str(tmp_path / "table7.csv")}
     metrics = {"accuracy_global": described("accuracy", "percent"), "accuracy_var": described("variance", "percent2")}
-    rows = [("fedeba_plus", {"alpha": 0.9} | more) for more in ({}, {"theta": 45}, {"theta": 15})]
+    rows = [("fedeba_plus", {"alpha": 0.9} | more) for more in ({}, {"theta": 45}, {"theta": 15}, {"theta": 90})]
     options = {"key": "theta", "default": 0, "labels": {A: "Data A", B: "Data B"}}
-    drawing, frame, remarks = drawn(metric_spec("metric_sweep", files, metrics, rows, (A, B), **options))
+    return metric_spec("metric_sweep", files, metrics, rows, (A, B), **options)
+
+
+def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperparameter(sweep):
+    """A line of panels per metric, a column per setting; marks in the order of the axis, not of the rows."""
+    drawing, frame, remarks = drawn(sweep)
     own = frame[(frame["setting"] == B) & (frame["metric"] == "accuracy_global") & (frame["kind"] == "ours")]
-    assert own.set_index("x")["mean"].to_dict() == pytest.approx({0: 91, 45: 71, 15: 81})
-    assert own["std"].tolist() == pytest.approx([1] * 3) and set(own["seeds"]) == {2}
+    means = own.set_index("x")["mean"].to_dict()
+    assert means == pytest.approx({0: 91, 45: math.nan, 15: 81, 90: 61}, nan_ok=True)
+    assert own["std"].dropna().tolist() == pytest.approx([1] * 3) and set(own["seeds"]) == {2}
     variance = frame[(frame["setting"] == A) & (frame["metric"] == "accuracy_var")]
-    assert variance["mean"].tolist() == pytest.approx([81, 61, 71])  # 1e4 percent2 in a fraction^2
+    assert variance["mean"].tolist() == pytest.approx([81, 61, 71, 51])  # 1e4 percent2 in a fraction^2
     paper = frame[frame["kind"] == "paper"]
     assert paper[["setting", "x", "mean"]].to_numpy().tolist() == [[A, 15, 71.5]]
-    assert remarks == ["Bars: ± one standard deviation over 2 seeds."]
-    assert [axes.get_title(loc="left") for axes in drawing.axes] == ["Data A", "Data B", "", ""]
+    assert remarks == [
+        "Diverged, not drawn: FedEBA+ α = 0.9, θ = 45 (two).", "Bars: ± one standard deviation over 2 seeds."
+    ]  # fmt: skip
+    assert [axes.get_title(loc="left") for axes in drawing.axes] == [
+        "Data A (blobs for EMNIST)", "Data B (blobs for EMNIST)", "", ""
+    ]  # fmt: skip
     titles = ["accuracy (percent)", "", "variance (percent²)", ""]
     assert [axes.get_ylabel() for axes in drawing.axes] == titles and drawing.axes[2].get_xlabel() == "θ"
     (legend,) = drawing.legends
     assert [text.get_text() for text in legend.get_texts()] == ["FedEBA+", "the paper's"]
-    assert drawing.axes[0].get_lines()[0].get_xdata().tolist() == [0, 15, 45]
+    left, right, *_ = drawing.axes
+    assert left.get_lines()[0].get_xdata().tolist() == [0, 15, 45, 90]
+    assert right.get_lines()[0].get_ydata().tolist() == pytest.approx([91, 81, math.nan, 61], nan_ok=True)  # no bridge
+    faces = {(*line.get_xdata(),): line.get_markerfacecolor() for line in reversed(left.get_lines())}
+    assert faces[15,] == "none" != faces[0, 15, 45, 90]
+
+
+@pytest.mark.slow
+def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(sweep):
+    pdf, png, text = figures.build(demo.parsed(sweep))
+    assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
+    assert b"CreationDate" not in pdf and b"/Type3" not in pdf
+    assert (pdf, png, text) == figures.build(demo.parsed(sweep))
+    frame = pd.read_csv(io.StringIO(text), comment="#")
+    assert set(frame["data"]) == {"blobs (stand-in for emnist)"} and set(frame["artifact"]) == {"fedeba_figure5"}
 
 
 # -- FedEBA+'s illustrations ------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
@@ -44,7 +43,7 @@ class Config(Strict):
         return ["train", "validation"]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = inputs.trained(rounds)

@@ -8,7 +8,6 @@ from functools import partial
 import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
@@ -25,7 +24,7 @@ class Config(Strict):
     pass
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting = inputs.settings[0]
     samples = inputs.samples(setting, "all")
     samples = samples.sort_values(["client", "class"], kind="stable")

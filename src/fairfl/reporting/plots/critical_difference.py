@@ -5,9 +5,7 @@ above the axis: these settings do not tell them apart. Friedman's test, in Iman 
 differ.
 """
 
-import pandas as pd
 import seaborn
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled, Names
@@ -38,7 +36,7 @@ class Config(Labelled):
         return self.apart
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     together, _ = split(inputs, config.apart)
     group = ranked(inputs, together, config.metrics)
     if group is None:

@@ -15,7 +15,6 @@ import math
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
@@ -54,7 +53,7 @@ class Config(Strict):
         return ["excess_client_0"]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting = inputs.settings[0]
     rows = inputs.measured()
     agents = by_cluster(inputs, setting)
@@ -132,12 +131,15 @@ def _split(inputs: Inputs, setting: str, row: ShownRow, agents: pd.DataFrame) ->
     frame = pd.DataFrame(records, columns=COLUMNS)
     frame = frame.astype({"cluster": "Int64", "model": "Int64", "excess_reported": float})
     frame = frame.assign(seeds=frame["seeds"].max(), line=row.label)
-    lost = frame["agent"][frame["bayes"].isna()]
-    inputs.remark(
-        "No finite loss and excess risk, not drawn (×)",
-        [f"{row.label} agent {agent}" for agent in lost],
-    )
-    _say_assignment(inputs, row, inputs.cell(setting, row, "assignment_rand"))
+    lost = [f"{row.label} agent {agent}" for agent in frame["agent"][frame["bayes"].isna()]]
+    inputs.remark("No finite loss and excess risk, not drawn (×)", lost)
+    if rand := inputs.cell(setting, row, "assignment_rand"):
+        # Which model serves which cluster does not matter.
+        values = [*rand.by_seed.values()]
+        recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"
+        index = f"adjusted Rand index {', '.join(f'{value:.3g}' for value in values)}"
+        shown = f"models shown: seed {next(iter(rand.by_seed))}"
+        inputs.say(f"{row.label}: true clusters recovered in {recovered} ({index}); {shown}.")
     return frame
 
 
@@ -146,16 +148,6 @@ def _difference(loss: Cell, excess: Cell) -> float:
     if loss.mean is None or excess.mean is None or loss.seeds != excess.seeds:
         return math.nan
     return float(np.mean([value - excess.by_seed[seed] for seed, value in loss.by_seed.items()]))
-
-
-def _say_assignment(inputs: Inputs, row: ShownRow, rand: Cell | None) -> None:
-    """Say if agents follow models as the true clusters have it; which model serves which cluster does not matter."""
-    if rand:
-        values = [*rand.by_seed.values()]
-        recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"
-        index = f"adjusted Rand index {', '.join(f'{value:.3g}' for value in values)}"
-        shown = f"models shown: seed {next(iter(rand.by_seed))}"
-        inputs.say(f"{row.label}: true clusters recovered in {recovered} ({index}); {shown}.")
 
 
 # -- drawing ----------------------------------------------------------------------------------

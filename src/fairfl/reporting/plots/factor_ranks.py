@@ -48,13 +48,11 @@ class Config(Labelled):
         return [self.baseline, *self.apart]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     together, _ = split(inputs, config.apart)
     group = ranked(inputs, together, config.metrics)
-    base = next(
-        (row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)),
-        None,
-    )
+    wanted = selected_by(config.baseline)
+    base = next((row for row in together if wanted in (row.algorithm, row.variant)), None)
     if group is None or base is None:
         raise NoRunsError("No setting in which all methods and the baseline were run.")
     won = {
@@ -91,9 +89,7 @@ def _won(inputs: Inputs, setting: str, row: ShownRow, base: ShownRow, metric: st
         raise FairflError(f"{inputs.where}: {setting}: no {metric} of {row.label}")
     sign = -1 if inputs.spec.metrics[metric].direction == "down" else 1
     seeds = sorted(mine.by_seed.keys() & theirs.by_seed.keys())
-    pairs = np.array(
-        [[sign * cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)], float
-    )
+    pairs = sign * np.array([[cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)])
     ours, others = np.where(np.isnan(pairs), -np.inf, pairs).astype(np.float32)
     return (ours > others) + 0.5 * (ours == others)
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Wedge
 from pydantic import Field
 
@@ -41,7 +40,7 @@ class Config(Strict):
     )
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     vectors = {"unfair": np.array(config.unfair), "fair": np.array(config.fair)}
     angles = {name: entropy.angle(torch.from_numpy(vector)) for name, vector in vectors.items()}
     if not angles["fair"] <= config.theta < angles["unfair"]:

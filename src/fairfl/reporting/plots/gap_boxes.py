@@ -7,7 +7,6 @@ quartiles, whiskers reach to the farthest point within 1.5 box lengths, the thic
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled
@@ -26,9 +25,9 @@ class Config(Labelled):
         return [f"{self.family}_0"]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    rows, looks = inputs.measured(), style.algorithm_looks(inputs.spec.algorithms)
-    colors = {row.label: looks[row.algorithm][0] for row in rows}
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
+    rows, looks = inputs.measured(), style.looks(inputs)
+    colors = {row.label: looks[row]["color"] for row in rows}
     names = list(colors)
     points = [_of_clients(inputs, s, row, config.family) for s in inputs.settings for row in rows]
     frame = pd.concat(filter(len, points), ignore_index=True)

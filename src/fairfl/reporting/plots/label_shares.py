@@ -3,17 +3,15 @@
 All parts of the first seed's partition count. Nothing is trained.
 """
 
-from typing import Any
-
 import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm
-from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Labelled
+from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.panels import panels
 
@@ -25,7 +23,7 @@ class Config(Labelled):
     pass
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     frames = []
     for setting in inputs.settings:
         counts = pd.DataFrame(inputs.label_counts(setting)).rename_axis("client")
@@ -34,7 +32,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = pd.concat(frames, ignore_index=True)
     of_client = frame.groupby(["setting", "client"])["samples"].transform("sum")
     frame["share"] = frame["samples"] / of_client
-    facets: dict[str, Any] = {"col": "setting", "col_order": inputs.settings, "sharex": False}
+    facets: style.Look = {"col": "setting", "col_order": inputs.settings, "sharex": False}
     grid = panels(frame, _draw_bars, inputs.titles, 1.6, **facets)
     grid.set_axis_labels("client", "share of samples (fraction)")
     return grid.figure, frame[COLUMNS]

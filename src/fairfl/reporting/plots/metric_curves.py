@@ -14,7 +14,6 @@ from typing import Literal
 import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled
@@ -63,7 +62,7 @@ class Config(Labelled):
         return [self.part]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     settings, metrics = inputs.settings, inputs.spec.artifact.columns
     look_of = looks(inputs, inputs.trained(inputs.rounds), config.color_by)
     is_turned = len(settings) == 1 or config.down == "setting"

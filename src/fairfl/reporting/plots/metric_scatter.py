@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled
@@ -41,7 +40,7 @@ class Config(Labelled):
         return [self.x, self.y]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     measured, has_own = inputs.measured(), config.by == "row"
     ran, known = {row.algorithm for row in measured}, style.looks(inputs)
     lines: dict[ShownRow, str] = {}

@@ -8,12 +8,12 @@ the seeds differs from its setting and they are at hand.
 """
 
 import math
+from collections import Counter
 from itertools import product
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
 from fairfl.experiments.base import Labelled
@@ -22,7 +22,6 @@ from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
 from fairfl.reporting.panels import metric_panels
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import nearest
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
@@ -57,7 +56,7 @@ class Config(Labelled):
         return [self.key] if self.key else []
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     ran, known = {row.algorithm for row in inputs.measured()}, style.looks(inputs)
     looks: dict[str, style.Look] = {}
     for row in inputs.rows:
@@ -89,32 +88,25 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]:
     """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
     at: dict[tuple[str, ShownRow], float] = {}
-    taken = set()
     for setting in inputs.settings:
         for row in inputs.rows_in(setting):
-            x = config.places[setting] if config.places else _value(inputs, config, row)
-            if (setting, row.algorithm, x) in taken:
+            values = dict(row.variant.values)
+            x = config.places.get(setting, values.get(config.key or "", config.default))
+            if isinstance(x, bool) or not isinstance(x, int | float):
                 raise FairflError(
-                    f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}"
+                    f"{inputs.where}.options.key: {row.label!r} has no number for {config.key!r}; "
+                    "options.default is for rows that leave it out"
                 )
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
-            taken.add((setting, row.algorithm, x))
-            at[setting, row] = x
+            at[setting, row] = float(x)
+    taken = Counter((setting, row.algorithm, x) for (setting, row), x in at.items())
+    for (setting, algorithm, x), rows in taken.items():
+        if rows > 1:
+            raise FairflError(
+                f"{inputs.where}: two rows of {algorithm} stand at {x:g} in {setting}"
+            )
     return at
-
-
-def _value(inputs: Inputs, config: Config, row: ShownRow) -> float:
-    """A row's value of the hyper-parameter."""
-    value = next((value for key, value in row.variant.values if key == config.key), config.default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        known = sorted({key for other in inputs.rows for key, _ in other.variant.values})
-        hint = "" if config.key in known else nearest(config.key, known)
-        raise FairflError(
-            f"{inputs.where}.options.key: {row.label!r} has no number for {config.key!r}{hint}; "
-            "options.default is for rows that leave it out"
-        )
-    return float(value)
 
 
 def _numbers(

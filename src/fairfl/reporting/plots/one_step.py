@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 from scipy.optimize import minimize_scalar
 
@@ -85,7 +84,7 @@ class Toy:
         return float(self.start - aggregate.weights @ reports.delta[:, 0])
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting, rows = inputs.settings[0], inputs.measured()
     toy = _toy(inputs, config, setting)
     ours = {row: _next_model(inputs, toy, setting, row) for row in rows}
@@ -110,10 +109,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     sweep = _sweep(inputs, toy)
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    looks = {
-        row: look | {"linestyle": "-", "markersize": 4.5}
-        for row, look in style.looks(inputs).items()
-    }
+    solid = {"linestyle": "-", "markersize": 4.5}
+    looks = {row: look | solid for row, look in style.looks(inputs).items()}
     _draw_losses(left, toy, curves, marks, looks)
     _draw_gaps(right, sweep, marks[marks["kind"] == "ours"], looks)
     figure.legend(loc="outside upper center", ncols=4)
@@ -123,7 +120,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 # -- numbers ----------------------------------------------------------------------------------
 def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
-    """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
+    """The losses of a setting. Raises FairflError unless it has two clients, whose samples are pairs of numbers."""
     samples = inputs.samples(setting, features=("a",)).groupby("client")
     if len(samples) != 2:
         raise FairflError(
@@ -168,10 +165,11 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     best = minimize_scalar(gap, bounds=near, method="bounded", options={"xatol": 1e-9}).x
     tau = np.exp([*at, best])
     x = np.array([toy.entropy(float(value)) for value in tau])
-    kind = ["tau"] * len(at) + ["minimum"]
-    return pd.DataFrame(
-        {"kind": kind, "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)}
+    frame = pd.DataFrame(
+        {"kind": "tau", "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)}
     )
+    frame.loc[len(at), "kind"] = "minimum"
+    return frame
 
 
 # -- drawing ----------------------------------------------------------------------------------
@@ -186,13 +184,14 @@ def _draw_losses(
     axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), zorder=1, label=start)
     cross: style.Look = {"color": style.DARK, "markersize": 5, "markeredgewidth": 1.5, "zorder": 4}
     axes.plot(toy.local, toy.local_losses, "x", **cross, label="after each client's step")
-    has_paper = False
     for mark in marks[1:].itertuples():
-        label, look = f"{mark.row.label}: gap {mark.gap:.2f}", looks[mark.row] | {"linewidth": 1.6}
+        look = looks[mark.row] | {
+            "linewidth": 1.6,
+            "label": f"{mark.row.label}: gap {mark.gap:.2f}",
+        }
         if mark.kind == "paper":
-            label, look = "" if has_paper else "the paper's", look | style.HOLLOW
-            has_paper = True
-        axes.plot([mark.x, mark.x], toy.losses(mark.x), zorder=3, label=label, **look)
+            look |= style.HOLLOW | {"label": f"{mark.row.label}, the paper's"}
+        axes.plot([mark.x, mark.x], toy.losses(mark.x), zorder=3, **look)
     top = max(toy.local_losses.max(), toy.losses(marks["x"].to_numpy()).max())
     ends = curves[0]["x"].min(), curves[0]["x"].max()
     axes.set(xlabel="model x", ylabel="client loss", xlim=ends, ylim=(-0.04 * top, 1.15 * top))

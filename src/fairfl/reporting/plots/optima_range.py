@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled
@@ -26,7 +25,7 @@ class Config(Labelled):
         return [self.low, self.high]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     rows, names = inputs.measured(), inputs.names
     records: list[tuple[Any, ...]] = []
     for setting, metric in product(names, (config.low, config.high)):

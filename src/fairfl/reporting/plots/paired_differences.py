@@ -10,7 +10,6 @@ from itertools import product
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Labelled, Names
@@ -44,7 +43,7 @@ class Config(Labelled):
         return self.of
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     others, own = split(inputs, config.of)
     looks, metrics = style.looks(inputs), inputs.spec.artifact.columns
     cells = product(inputs.settings, metrics)

@@ -14,7 +14,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
 from fairfl.algorithms import fedfv
@@ -41,7 +40,7 @@ class Config(Strict):
         return self
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     names = list(config.vectors)
     g = np.array(list(config.vectors.values()))
     h, G = projected(g, config.losses)

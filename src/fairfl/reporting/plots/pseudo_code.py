@@ -50,7 +50,7 @@ class Config(Strict):
         return value
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     frame = listing(config)
     figure = style.canvas(style.PAGE, 1)
     right = 72 * style.PAGE - _MARGIN
@@ -87,7 +87,7 @@ def _write(
 ) -> Text:
     """A text at the figure's lower edge, x in points, wrapped at its right edge.
 
-    Raises FairflError if matplotlib cannot read a formula, or if something that is never broken is too wide.
+    Raises FairflError if matplotlib cannot read a formula.
     """
     bold = re.sub(
         r"\*\*(.+?)\*\*", lambda match: f"$\\mathbf{{{match[1].replace(' ', '~')}}}$", text
@@ -96,24 +96,14 @@ def _write(
     whole = re.sub(r"\$(?:\\.|[^$\\])*\$", lambda match: match[0].replace(" ", "{}"), bold)
     written = figure.text(x / (72 * style.PAGE), 0, whole, color=color, ha=side, va="baseline")
     try:
-        if _over(figure, written) > 0:
-            # Only then, as each beginning of the text is measured, formulas and all.
-            written.set_wrap(True)
-        over = _over(figure, written)
+        # Only a text that is too wide, as each beginning of it is measured, formulas and all.
+        box = written.get_window_extent()
+        written.set_wrap(box.x0 < 0 or box.x1 > figure.bbox.x1)
+        written.get_window_extent()
     except ValueError as error:
         reason = str(error).splitlines()[-1]
         raise FairflError(f"{inputs.where}.options: {text!r}: {reason}") from None
-    if over > 0:
-        raise FairflError(
-            f"{inputs.where}.options: {text!r}: a part of it is {over:.0f} points too wide; divide it"
-        )
     return written
-
-
-def _over(figure: Figure, text: Text) -> float:
-    """Points by which a text stands out of its figure; negative if it does not."""
-    box = text.get_window_extent()
-    return max(-box.x0, box.x1 - figure.bbox.x1) * 72 / figure.dpi
 
 
 def _stack(figure: Figure, lines: list[list[Text]]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
@@ -28,7 +27,7 @@ class Config(Strict):
     pass
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting, rows = inputs.settings[0], inputs.measured()
     samples = inputs.samples(setting).sort_values(["client", "class"], kind="stable")
     clients, looks = inputs.clients(setting), style.looks(inputs)

@@ -8,7 +8,6 @@ final value for FedAvg, or for the first row if FedAvg is not among them.
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
@@ -37,7 +36,7 @@ class Config(Strict):
         return ["train"]
 
 
-def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+def draw(inputs: Inputs, config: Config) -> style.Drawing:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows, samples, clients = (
