@@ -8,8 +8,8 @@ import torch
 from safetensors.numpy import save
 
 from fairfl.models import weights
-from fairfl.runtime import result_files, tables
 from fairfl.simulation.clients import load_clients
+from fairfl.values import result_files, tables
 from tests.bad_input.refusals import refused
 
 SAID = {"classes": "3", "scale_mean": "0.0", "scale_std": "1.0", "source": "made"}

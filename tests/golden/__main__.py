@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from fairfl.experiments.paper import FOLDERS
-from fairfl.runtime.tables import remarks_of
+from fairfl.values.tables import remarks_of
 
 HERE = Path(__file__).parent
 REPORTED = HERE.parents[1] / "papers/reported"

@@ -11,7 +11,8 @@ import pytest
 
 from fairfl.recorded import curves
 from fairfl.recorded.record import METRICS, Record
-from fairfl.runtime import machine, tables
+from fairfl.runtime import machine
+from fairfl.values import tables
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("replay")]

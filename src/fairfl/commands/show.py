@@ -32,12 +32,12 @@ from fairfl.metrics.registry import METRICS, by_round, measured
 from fairfl.recorded.record import SCALE, Record
 from fairfl.reporting.page.details import sentences_on
 from fairfl.reporting.page.text import readable
-from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import nearest
 from fairfl.terminal.names import aligned
+from fairfl.values import tables
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60  # letters of a chart

@@ -33,8 +33,8 @@ from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.json_text import from_json
 from fairfl.runtime.plain_data import format_place, one_line
+from fairfl.values.json_text import from_json
 
 _NAME = "femnist"
 _PIXELS = 28 * 28

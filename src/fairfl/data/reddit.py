@@ -24,7 +24,7 @@ from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Natural, Strict
 from fairfl.runtime import plain_data
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.json_text import from_json
+from fairfl.values.json_text import from_json
 
 _NAME = "reddit"
 _LENGTH = 10

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from fairfl.runtime import atomic, cli, job, result_files
+from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.result_files import TunedChoice
 from fairfl.simulation.training_spec import TrainingSpec
+from fairfl.values import result_files
+from fairfl.values.result_files import TunedChoice
 
 if TYPE_CHECKING:
     import torch

@@ -13,9 +13,10 @@ from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Count, Seed
-from fairfl.runtime import atomic, cli, job, tables
+from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
+from fairfl.values import tables
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload

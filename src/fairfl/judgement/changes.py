@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fairfl.runtime.differences import differences
+from fairfl.values.differences import differences
 
 if TYPE_CHECKING:  # jobs read what changed from their spec
     from fairfl.experiments.setting import Setting

@@ -28,10 +28,11 @@ from fairfl.metrics.registry import (
     evaluate_summary,
     measured,
 )
-from fairfl.runtime import arithmetic, result_files, tables
+from fairfl.runtime import arithmetic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.result_files import LocalOptimumResult, Summary, SurrogateResult
+from fairfl.values import result_files, tables
+from fairfl.values.result_files import LocalOptimumResult, Summary, SurrogateResult
 
 
 class CollectedRun(JobSpec):

@@ -30,10 +30,10 @@ from fairfl.judgement.units import counts, factor
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
 from fairfl.metrics.statistics import STATISTICS
-from fairfl.runtime import result_files, tables
 from fairfl.runtime.arithmetic import Arithmetic, parsed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
+from fairfl.values import result_files, tables
 
 _TIDY: dict[str, type] = {
     name: str

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import number_text
 from fairfl.metrics.origin import origin
-from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
+from fairfl.values import tables
 
 Row = TypeVar("Row")  # a dataclass whose fields are the columns of a CSV file
 Verdict = Literal[

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.result_files import ClientId
-from fairfl.runtime.tables import arrow, check_columns
 from fairfl.runtime.validation import from_text
+from fairfl.values.result_files import ClientId
+from fairfl.values.tables import arrow, check_columns
 
 # Parts of a client's rows; column `part` holds their numbers.
 PARTS = ("train", "validation", "test")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from fairfl.recorded import curves, sums
-from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
-from fairfl.runtime.result_files import ResultFile
 from fairfl.runtime.validation import from_text
+from fairfl.values import tables
+from fairfl.values.result_files import ResultFile
 
 if TYPE_CHECKING:
     import pyarrow as pa

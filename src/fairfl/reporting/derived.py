@@ -36,8 +36,8 @@ from fairfl.reporting.headlines import COLUMNS, lines_of, share
 from fairfl.reporting.reproduction import Reproduction, markdown_table
 from fairfl.reporting.tables.markup import MARKDOWN
 from fairfl.reporting.tables.side_by_side import beside
-from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
+from fairfl.values import tables
 
 BEGIN, END = "<!-- derived", "<!-- end -->"
 _BLOCK = re.compile(rf"^{BEGIN}\n(.*?)\n-->\n(?:(?!{BEGIN}).)*?^{END}$", re.M | re.S)

@@ -18,8 +18,8 @@ from matplotlib.transforms import Bbox
 from fairfl.reporting import formulas, style
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import SOURCES, Inputs, NoRunsError
-from fairfl.runtime import tables
 from fairfl.runtime.validation import check
+from fairfl.values import tables
 
 LINES = 3  # of small print below a figure
 

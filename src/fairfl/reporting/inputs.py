@@ -27,10 +27,10 @@ from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
 from fairfl.reporting.notes import Remarks, condensed, grouped, plural
-from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
 from fairfl.runtime.validation import from_text
+from fairfl.values import tables
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 

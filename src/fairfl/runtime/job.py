@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from fairfl.runtime import (
     arithmetic,
     atomic,
-    generators,
     inputs,
     locks,
     opened,
@@ -25,6 +24,7 @@ from fairfl.runtime import (
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
+from fairfl.values import generators
 
 Spec = TypeVar("Spec", bound=BaseModel)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairfl.runtime.arithmetic import version
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.json_text import from_json
+from fairfl.values.json_text import from_json
 
 
 def manifest(spec: str, started: float, **more: Any) -> dict[str, Any]:

@@ -38,7 +38,8 @@ _MACHINE = "/proc", "/sys", os.devnull  # what these tell, and the programs, is 
 _PROGRAMS = {"lscpu", "uname", "fc-list"}  # that libraries start
 _HOW = 'name files beside a module in a separate line, READS = ("beside.json",); else a spec must have what it says'
 
-_PLUMBING = f"{PACKAGE}/runtime/", f"{PACKAGE}/recorded/"  # which no spec has hashes of
+# Which no spec has hashes of, and what these import.
+_PLUMBING = f"{PACKAGE}/runtime/", f"{PACKAGE}/recorded/", f"{PACKAGE}/values/"
 
 _heard: set[str] = set()  # real paths, and what was started
 _made: set[str] = set()  # what was not there before this process

@@ -7,8 +7,8 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.json_text import from_json
 from fairfl.runtime.plain_data import few, format_place, leaves, one_line, shown
+from fairfl.values.json_text import from_json
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")

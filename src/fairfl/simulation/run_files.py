@@ -6,13 +6,13 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.result_files import LocalOptimumResult, Summary
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.history import Result
 from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.training_spec import TrainingSpec
+from fairfl.values import result_files
+from fairfl.values.result_files import LocalOptimumResult, Summary
 
 
 def history_table(result: Result) -> pa.Table:

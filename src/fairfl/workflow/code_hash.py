@@ -35,11 +35,6 @@ ROOT = Path(__file__).absolute().parents[2]
 # Who may write a file, where a job runs, how it starts and what it prints, and what stored results give, which has been
 # compared with its hash: none of this changes a number.
 PLUMBING = (f"{PACKAGE}.runtime.", f"{PACKAGE}.recorded.")
-# But these stand between a file and the numbers that a job computes with or prints.
-READERS = {
-    f"{PACKAGE}.runtime.{name}"
-    for name in ("differences", "generators", "json_text", "result_files", "tables")
-}
 
 MEMORY = Path("results/.code_hashes.json")
 _used: dict[
@@ -145,9 +140,7 @@ def closure(*entries: str) -> dict[str, str]:
     for module, fault in _finder.faults.items():
         if any(module.rpartition(".")[2] in _imported(user) for user in modules):
             raise FairflError(fault)
-    hashed = sorted(
-        module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING)
-    )
+    hashed = sorted(module for module in modules if not f"{module}.".startswith(PLUMBING))
     whole = any(map(_reads_programs, hashed))
     files = sorted({path for module in hashed for path in _files_beside(module)})
     return {module: _hashed(module, whole)[0] for module in hashed} | {

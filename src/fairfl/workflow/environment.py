@@ -11,7 +11,7 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Workload
 from fairfl.runtime import gpu_slots, sealed
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow.code_hash import READERS, closure
+from fairfl.workflow.code_hash import closure
 from fairfl.workflow.graph import Job
 
 
@@ -69,7 +69,7 @@ def preloaded(workload: Workload, jobs: Iterable[Job]) -> list[str]:
     }
     installed = {name for name in wanted if importlib.util.find_spec(name.partition(".")[0])}
     code = {name for rule in {job.rule for job in jobs} for name in closure(f"fairfl.jobs.{rule}")}
-    return sorted(installed) + sorted(name for name in code - READERS if "/" not in name)
+    return sorted(installed) + sorted(name for name in code if "/" not in name)
 
 
 def gpus_per_job(config: Config) -> int:

@@ -15,7 +15,7 @@ from fairfl.workflow.rerun import Rerun
 WIDTH = 40  # of changed keys; if they take more, only what they are part of is named
 SHOWN = 2  # reasons for each kind of job
 _DAMAGE = re.compile(r" is (missing|damaged)( |$)|^its record says nothing of ")
-# What fairfl.runtime.differences says.
+# What fairfl.values.differences says.
 _MODULE = re.compile(r"(?:edited|new module|module gone) (\S+)$")
 _KEY = re.compile(r"([\w.~/=+-]+): ")
 

@@ -28,10 +28,11 @@ from fairfl.recorded.record import (
     settings,
     without_code,
 )
-from fairfl.runtime import arithmetic, machine, records, tables
-from fairfl.runtime.differences import differences
+from fairfl.runtime import arithmetic, machine, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
+from fairfl.values import tables
+from fairfl.values.differences import differences
 from fairfl.workflow.graph import Graph, Job, with_numbers
 from fairfl.workflow.rerun import Rerun, damage
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairfl.recorded.record import without_code
 from fairfl.runtime import arithmetic, kept, records
-from fairfl.runtime.differences import differences
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.hashes import INTACT, Index
+from fairfl.values.differences import differences
 from fairfl.workflow.graph import Graph, Job
 
 if TYPE_CHECKING:

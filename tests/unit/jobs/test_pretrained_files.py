@@ -10,8 +10,8 @@ from fairfl import models
 from fairfl.data import pretrained
 from fairfl.experiments.variant import Run, Variant
 from fairfl.jobs import local_optimum, surrogate, timing, train
-from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
+from fairfl.values.differences import differences
 from tests.unit.edited_papers import template
 from tests.unit.jobs.test_train import Job
 

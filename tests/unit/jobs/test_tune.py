@@ -8,9 +8,9 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train, tune
 from fairfl.judgement.results import chosen_values
 from fairfl.reporting.facts import facts_of
-from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.result_files import TunedChoice
+from fairfl.values import result_files
+from fairfl.values.result_files import TunedChoice
 from tests.unit.simulation.federations import spec_of as training_spec
 
 POINTS = [

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.runtime import arithmetic, atomic, cli, job, locks, opened, records, sealed, tables
+from fairfl.runtime import arithmetic, atomic, cli, job, locks, opened, records, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.values import tables
 
 SPEC = {"setting": "toy", "rounds": 3}
 

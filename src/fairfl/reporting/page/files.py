@@ -12,7 +12,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from fairfl.reporting.page.text import readable
-from fairfl.runtime import inputs, opened, tables
+from fairfl.runtime import inputs, opened
+from fairfl.values import tables
 
 
 class Files:

@@ -1,6 +1,6 @@
 """Where two specs differ, in words."""
 
-from fairfl.runtime.differences import differences
+from fairfl.values.differences import differences
 
 
 def test_differences_in_words():
