@@ -7,13 +7,14 @@ import difflib
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from dataclasses import is_dataclass
+from functools import cache, wraps
 from inspect import unwrap
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.plain_data import one_line
@@ -70,6 +71,16 @@ def code_of(hook: Callable[..., Any]) -> CodeType:
     """The code object of the method itself."""
     code: CodeType = unwrap(hook).__code__
     return code
+
+
+@cache
+def answer_type(hook: Callable[..., Any]) -> TypeAdapter:
+    """The type that a hook of an interface declares. It is read here, where a check changes no number: of a module that
+    counts in hashes of code all docstrings and annotations would count, too.
+    """
+    declared = get_type_hints(hook, include_extras=True)["return"]
+    strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
+    return TypeAdapter(declared, config=None if is_dataclass(declared) else strict)
 
 
 def _guarded(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,23 +4,21 @@ A wrong shape would be broadcast, or fail far from its cause. Raises PluginError
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
-from typing import Any, get_type_hints
+from dataclasses import fields
+from typing import Any
 
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from torch import Tensor
 
 from fairfl.algorithms.interface import (
-    STRICT,
     Aggregate,
     Algorithm,
     EvaluationModels,
     Plan,
     Reports,
 )
-from fairfl.runtime.hooks import WithHooks, code_of, wrong
+from fairfl.runtime.hooks import WithHooks, answer_type, code_of, wrong
 from fairfl.runtime.plain_data import format_place, leaves
 from fairfl.runtime.validation import nearest, problems
 
@@ -53,16 +51,10 @@ def ask(owner: WithHooks, name: str, *arguments: Any, watched: bool = False) -> 
         if sums != before[place]:
             raise wrong(hook, f"changes {place} in place; compute a new tensor")
     try:
-        _answer_type(declared).validate_python(answer)
+        answer_type(declared).validate_python(answer)
     except ValidationError as error:
         raise wrong(hook, problems(error, None, "", "the answer")[0]) from None
     return answer
-
-
-@cache
-def _answer_type(hook: Hook) -> TypeAdapter:
-    declared = get_type_hints(hook, include_extras=True)["return"]
-    return TypeAdapter(declared, config=None if is_dataclass(declared) else STRICT)
 
 
 def _sum_bits(data: Any) -> Iterator[tuple[str, list[int]]]:
