@@ -133,7 +133,8 @@ $(SITE): envs/docs.lock | $(READY)
 	@touch $@
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
-	$(BIN)/snakemake --quiet all --rulegraph --config scale=full recorded=ignore -- page calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
+	$(BIN)/snakemake --quiet all --rulegraph --config scale=full recorded=ignore -- page calibrated tuned | tred | \
+		sed 's/color="[^"]*"/color=steelblue/' | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
 VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -30,6 +29,7 @@ import torch
 
 from benchmarks.driver import pinned_core
 from fairfl.partition import deal, partition_file
+from fairfl.reporting import style
 from fairfl.runtime import atomic
 from fairfl.runtime.machine import cpu_name
 from fairfl.simulation.clients import Clients, Part
@@ -39,11 +39,11 @@ from fairfl.simulation.training_spec import TrainingSpec
 RESULTS = Path(__file__).parent / "results" / "clients.json"
 PICTURE = Path(__file__).parents[1] / "docs" / "clients.svg"
 DRAWN = {
-    "deal_s": "deal",
-    "evaluation_s": "evaluate all",
-    "store_s": "store",
-    "read_s": "read",
-    "round_s": "a round",
+    "deal_s": "partition the data",
+    "evaluation_s": "evaluate all clients",
+    "store_s": "store the partition",
+    "read_s": "read it again",
+    "round_s": "one round of ten",
 }
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 SAMPLES, NUMBERS, CLASSES, PER_ROUND = 6, 60, 10, 10
@@ -187,18 +187,23 @@ def draw(rows: list[dict[str, Any]]) -> bytes:
         .assign(round_s=lambda frame: frame["round_ms"] / 1000)
         .set_index("clients")
     )
-    with matplotlib.rc_context({"svg.hashsalt": "fairfl", "font.size": 8}):
-        figure, (seconds, memory) = plt.subplots(1, 2, figsize=(7, 2.6), layout="constrained")
-        frame[list(DRAWN)].rename(columns=DRAWN).plot(
-            ax=seconds, marker="o", loglog=True, ylabel="seconds of CPU", ylim=(5e-4, 1e3)
-        )
-        seconds.legend(ncols=3, loc="upper left")
-        frame["peak_with_evaluation_mib"].plot(
-            ax=memory, marker="o", loglog=True, ylabel="peak memory, MiB", color="k"
-        )
+    with style.applied(), matplotlib.rc_context({"svg.hashsalt": "fairfl"}):
+        figure = style.canvas(style.PAGE, 2.2)
+        seconds, memory = figure.subplots(1, 2)
+        for number, (column, title) in enumerate(DRAWN.items()):
+            look = {
+                "marker": style.marker(number),
+                "color": style.client_colors(len(DRAWN))[number],
+            }
+            seconds.plot(frame[column], label=title, **look)
+        memory.plot(frame["peak_with_evaluation_mib"] / 1024, marker="o", color=style.GREY)
+        for axes, shown in ((seconds, "seconds of CPU"), (memory, "peak memory, GiB")):
+            axes.set(xscale="log", yscale="log", xlabel="clients", ylabel=shown)
+        memory.set_yticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+        memory.yaxis.set_minor_formatter("")
+        figure.legend(loc="outside right center")
         made = io.BytesIO()
         figure.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
-        plt.close(figure)
     return made.getvalue()
 
 

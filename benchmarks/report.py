@@ -289,6 +289,33 @@ def markdown(document: dict[str, Any]) -> str:
     return "\n".join([*lines, "## Competitors", "", *notes, ""])
 
 
+PANELS = {
+    "sampled_clients": ("clients of a round", "clients"),
+    "all_clients_fixed_data": ("all clients,\n60,000 images", "clients"),
+    "all_clients_fixed_work": ("all clients,\n6 images each", "clients"),
+    "width": ("hidden units", "units"),
+    "batch": ("batch size", "samples"),
+}
+
+
+def _row(entry: dict[str, Any]) -> str:
+    """'MLP 200-200, batch 64', then what is not as usual: 'bf16', '5 epochs', '20 of 100 clients'."""
+    model = entry["model"]
+    kind = {
+        "mlp": lambda: f"MLP {'-'.join(map(str, model['hidden']))}",
+        "cnn": lambda: "CNN",
+        "logistic_regression": lambda: "linear",
+    }[model["name"]]()
+    parts = [kind, f"batch {entry['batch']}" if entry["batch"] else "full batch"]
+    if entry["precision"] != "fp32":
+        parts.append(entry["precision"])
+    if entry.get("epochs", 1) > 1:
+        parts.append(f"{entry['epochs']} epochs")
+    if (entry["per_round"], entry["clients"]) != (10, 100):
+        parts.append(f"{entry['per_round']} of {entry['clients']} clients")
+    return ", ".join(parts)
+
+
 def plot(document: dict[str, Any], path: Any) -> None:
     """Ratios per workload above, scaling below. Raises ImportError without matplotlib."""
     from matplotlib.lines import Line2D
@@ -305,19 +332,18 @@ def plot(document: dict[str, Any], path: Any) -> None:
             else [figure]
         )
         axes = parts[0].subplots()
-        names = [
-            name for name in PEERS if any(name in entry["competitors"] for entry in loads.values())
-        ]
-        peers = [name for name in names if name != REFERENCE]
         handles = []
-        for number, name in enumerate(peers):
+        colors = style.client_colors(7)
+        for number, name in enumerate(name for name in PEERS if name != REFERENCE):
+            if not any(name in entry["competitors"] for entry in loads.values()):
+                continue  # its colour stays its own, on every machine
             points = [
                 (row["ratio"]["median"], y)
                 for y, entry in enumerate(loads.values())
                 if "ratio" in (row := entry["competitors"].get(name, {}))
             ]
             look = {"marker": style.marker(number), "linestyle": "none"}
-            look["color"] = style.client_colors(len(peers))[number]
+            look["color"] = colors[number % len(colors)]
             axes.plot(*zip(*points, strict=True), **look) if points else None
             handles.append(Line2D([], [], label=PEERS[name].title, **look))
         axes.axvline(1, color=style.GREY, linewidth=0.8)
@@ -325,7 +351,7 @@ def plot(document: dict[str, Any], path: Any) -> None:
             xscale="log",
             xlabel="seconds per round / fairfl's",
             yticks=range(len(loads)),
-            yticklabels=list(loads),
+            yticklabels=list(map(_row, loads.values())),
         )
         axes.invert_yaxis()
         parts[0].legend(handles=handles, loc="outside right center")
@@ -333,8 +359,9 @@ def plot(document: dict[str, Any], path: Any) -> None:
         for axis, name in zip(below, shown, strict=True):
             points = [point for point in scaling[name]["points"] if "seconds" in point]
             axis.plot([p["x"] for p in points], [p["seconds"] for p in points], marker="o")
-            axis.set(xscale="log", yscale="log", title=name.replace("_", "\n", 1).replace("_", " "))
+            title, x = PANELS[name]
+            axis.set(xscale="log", yscale="log", title=title, xlabel=x)
             axis.xaxis.set_minor_formatter("")
         for axis in below[:1]:
-            axis.set_ylabel("s/round")
+            axis.set_ylabel("seconds per round")
         figure.savefig(path, format="png")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,21 @@ def test_tiny_run_from_end_to_end(tmp_path, monkeypatch):
     assert full["competitors"]["fairfl"]["ratio"] == {"median": 1.0, "min": 1.0, "max": 1.0}
     assert str(tmp_path) not in json.dumps(document) and str(Path.home()) not in json.dumps(document)
     assert "tiny_full" in report.markdown(document)
+
+
+@pytest.mark.parametrize(
+    ("differences", "row"),
+    [
+        ({}, "MLP 200-200, batch 64"),
+        (
+            {"batch": None, "precision": "bf16", "epochs": 5, "clients": 10},
+            "MLP 200-200, full batch, bf16, 5 epochs, 10 of 10 clients",
+        ),
+        ({"model": {"name": "logistic_regression"}, "batch": 10}, "linear, batch 10"),
+    ],
+)
+def test_the_picture_names_its_rows_in_words(differences, row):
+    assert report._row(asdict(MLP_B64.at(**differences))) == row
 
 
 @pytest.mark.slow
