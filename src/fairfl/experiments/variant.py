@@ -116,11 +116,12 @@ class Variant:
 
     @classmethod
     def from_selector(cls, text: str) -> "Variant":
-        """Raises FairflError if it is not <algorithm>/<key>=<value>,... or <algorithm>/default."""
+        """Reads the folder's '~' too. Raises FairflError if it is not <algorithm>/<key>=<value>,... or
+        <algorithm>/default."""
         algorithm, slash, hyperparameters = text.partition("/")
         if not (algorithm and slash):
             raise FairflError(f"{shown(text)} is not <algorithm>/<key>=<value>")
-        return cls(algorithm, _parsed(algorithm, hyperparameters, ","))
+        return cls(algorithm, _parsed(algorithm, hyperparameters, ",~"))
 
     # -- for readers ----------------------------------------------------------------------------
     def __str__(self) -> str:

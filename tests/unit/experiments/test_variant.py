@@ -106,6 +106,7 @@ def test_the_folder_is_read_back(variant):
 @given(VARIANTS)
 def test_the_selector_is_read_back_as_the_reported_variant(variant):
     assert Variant.from_selector(variant.selector) == variant.untuned
+    assert Variant.from_selector(f"{variant.algorithm}/{variant.untuned.folder}") == variant.untuned
 
 
 # -- no two alike -----------------------------------------------------------------------------------

@@ -306,5 +306,5 @@ def test_contradictions_are_marked_in_the_cell_and_listed(tmp_path, monkeypatch)
     page = rendered(summarised(tmp_path, "demo"), results)
     assert "The paper contradicts itself: 2.2 expected: twice <the> loss." in page.asked("demo_table1")[1]
     listed = page.words("contradictions-demo")
-    assert "demo_table1 fedavg demo_full accuracy 50.0 2.2 expected: twice <the> loss" in listed
+    assert "demo_table1 fedavg/default demo_full accuracy 50.0 2.2 expected: twice <the> loss" in listed
     assert {link[1:] for link in page.values("href") if link[0] == "#"} - {"main"} <= set(page.values("id"))

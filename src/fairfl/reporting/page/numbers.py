@@ -158,7 +158,7 @@ def contradictions_view(
     return [
         {
             "of": line,
-            "row": line.algorithm + (f"({line.hyperparameters})" if line.hyperparameters else ""),
+            "row": line.variant.selector,
             "metric": metric_name(metrics, line.metric),
             **cell_view(line, digits_of(metrics)(line.metric), "", "∞"),
         }
