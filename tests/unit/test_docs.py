@@ -126,6 +126,18 @@ def test_the_architecture_has_the_layers_that_the_linter_checks():
     assert documented == [set(re.findall(r"fairfl\.(\w+)", layer)) for layer in layers]
 
 
+def test_concepts_of_the_architecture_are_classes_of_the_named_files():
+    text = (ROOT / "docs/architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| `([\w/]+\.py)` \|$", text, re.M)
+    assert 40 < len(rows) <= 75 and len(rows) == text.partition("## Concepts")[2].partition("\n## ")[0].count("\n| `")
+    missing = [
+        name
+        for name, file in rows
+        if not re.search(rf"^class {name}\b", (ROOT / "src/fairfl" / file).read_text(), re.M)
+    ]
+    assert not missing
+
+
 def test_the_picture_of_the_rules_has_every_rule_that_makes_a_file():
     drawn = set(re.findall(r"<text [^>]*>(\w+)</text>", (ROOT / "docs/rules.svg").read_text()))
     making = {name for name, text in RULES.items() if re.search(r"^    output:", text, re.M)}
