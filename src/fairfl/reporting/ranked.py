@@ -72,18 +72,17 @@ def ranked(inputs: Inputs, rows: list[ShownRow], metrics: list[str]) -> Ranked |
             for row in rows
             if metric and row.setting in (None, setting)
         ]
-        found = [cell.by_seed for cell in cells if cell]
-        seeds = sorted(set.intersection(*map(set, found))) if len(found) == len(rows) else []
+        numbers = [cell.by_seed for cell in cells if cell]
+        seeds = sorted(set.intersection(*map(set, numbers))) if len(numbers) == len(rows) else []
         if metric is None or not seeds:
-            inputs.remark(
-                "Not ranked, a method has no number", [inputs.names[setting]] * bool(found)
-            )
-            continue  # where no method has one it is not run, which is said anyway
+            if numbers:  # where no method has a number it is not run, which is said anyway
+                inputs.remark("Not ranked, a method has no number", [inputs.names[setting]])
+            continue
         if (direction := inputs.spec.metrics[metric].direction) is None:
             raise FairflError(
                 f"{inputs.where}: {metric} has no direction. Expected up or down under metrics"
             )
-        scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])
+        scores[setting] = np.array([[one[seed] for one in numbers] for seed in seeds])
         used[setting] = metric
         ways.append(direction)
     if not used:

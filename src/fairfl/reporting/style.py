@@ -103,8 +103,8 @@ def applied() -> Iterator[None]:
     looks = [seaborn.axes_style("ticks"), seaborn.plotting_context("paper"), _RC]
     with matplotlib.style.context(looks, after_reset=True):
         # Families fall back on one another, what sans-serif may be does not; a family that is not here would be logged.
-        wanted, installed = matplotlib.rcParams["font.sans-serif"], font_manager.get_font_names()
-        matplotlib.rcParams["font.family"] = [name for name in wanted if name in installed]
+        families, installed = matplotlib.rcParams["font.sans-serif"], font_manager.get_font_names()
+        matplotlib.rcParams["font.family"] = [name for name in families if name in installed]
         yield
 
 
@@ -184,8 +184,8 @@ def marker(number: int) -> str:
 def client_keys(names: Sequence[str]) -> dict[str, Look]:
     """Legend entries for clients; of many only first, middle and last."""
     clients = len(names)
-    shown = range(clients) if clients <= 10 else (0, clients // 2, clients - 1)
-    return {literal(names[k]): {"color": client_colors(clients)[k]} for k in shown}
+    few = range(clients) if clients <= 10 else (0, clients // 2, clients - 1)
+    return {literal(names[k]): {"color": client_colors(clients)[k]} for k in few}
 
 
 def legend_above(figure: Figure, entries: Mapping[str, Look]) -> None:
@@ -202,7 +202,7 @@ def write_not_run(axes: Axes) -> None:
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
 
 
-def write(axes: Axes, text: str, at: Any, away: Any, **given: Any) -> None:
+def write(axes: Axes, text: str, at: Any, away: Any, **options: Any) -> None:
     """Write beside a place [2], `away` [2] from it in points."""
     look: dict[str, Any] = {"fontsize": 7, "ha": "center", "va": "center", "annotation_clip": False}
-    axes.annotate(text, at, away, textcoords="offset points", **look | given)
+    axes.annotate(text, at, away, textcoords="offset points", **look | options)

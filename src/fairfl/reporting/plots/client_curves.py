@@ -53,10 +53,10 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
             raise FairflError(f"{inputs.where}: {setting}: {DIFFER}")
         names = rounds.groupby("client")["owner"].first().tolist()
     cells = product(TITLES, rows)
-    drawn = pd.concat(
+    frame = pd.concat(
         [over_seeds(row.of(rounds), row, quantity) for quantity, row in cells], ignore_index=True
     )
-    if drawn["mean"].isna().all():
+    if frame["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {' or '.join(TITLES)} in {setting}")
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
@@ -66,14 +66,14 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
     titles = {("loss_train", row.label): row.label for row in rows}
     facets: style.Look = {"row": "quantity", "col": "line", "sharey": "row"}
-    grid = panels(drawn, draw_panel, titles, 1.35, **facets)
+    grid = panels(frame, draw_panel, titles, 1.35, **facets)
     grid.set_xlabels("round")
     for axes, title in zip(grid.axes[:, 0], TITLES.values(), strict=True):
         axes.set_ylabel(title)
     style.legend_above(grid.figure, style.client_keys(names))
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS['range']}.")
-    return grid.figure, drawn[COLUMNS]
+        inputs.say(f"Line: mean over {seeds_text(frame['seeds'])}{BANDS['range']}.")
+    return grid.figure, frame[COLUMNS]
 
 
 def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str) -> pd.DataFrame:

@@ -58,12 +58,12 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     rows = inputs.measured()
     agents = by_cluster(inputs, setting)
     names = _cluster_names(inputs, agents, config)
-    drawn = pd.concat([_split(inputs, setting, row, agents) for row in rows], ignore_index=True)
-    if drawn["excess"].isna().all():
+    frame = pd.concat([_split(inputs, setting, row, agents) for row in rows], ignore_index=True)
+    if frame["excess"].isna().all():
         raise FairflError(
             f"{inputs.where}: the results of {setting} have no finite excess_client_0, excess_client_1, ..."
         )
-    lines = 2 if drawn["model"].notna().any() else 1
+    lines = 2 if frame["model"].notna().any() else 1
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
         numbers = numbers.reset_index(drop=True)
@@ -72,22 +72,22 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
     titles = {row.label: row.label for row in rows}
     facets = {"col": "line", "col_wrap": min(2, len(rows)), "sharex": False}
-    grid = panels(drawn, draw_panel, titles, 2.0, len(agents) > 12, **facets)
+    grid = panels(frame, draw_panel, titles, 2.0, len(agents) > 12, **facets)
     grid.set_axis_labels("", "loss (nats)")
     entries = {
         "surrogate Bayes optimal loss": _SQUARE | {"color": _BAYES["color"]},
         "excess risk": _SQUARE | {"color": style.RED},
     }
-    if (drawn["excess"] < 0).any():
+    if (frame["excess"] < 0).any():
         entries["negative excess risk"] = entries["excess risk"] | {"markerfacecolor": "none"}
-    if drawn["excess_reported"].notna().any():
+    if frame["excess_reported"].notna().any():
         entries["the paper's excess risk"] = _PAPER
     style.legend_above(grid.figure, entries)
-    if drawn["seeds"].max() > 1:
+    if frame["seeds"].max() > 1:
         inputs.say(
-            f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation."
+            f"Bars: mean over {seeds_text(frame['seeds'])}; error bars: loss ± one standard deviation."
         )
-    return grid.figure, drawn[COLUMNS]
+    return grid.figure, frame[COLUMNS]
 
 
 def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
@@ -138,8 +138,8 @@ def _split(inputs: Inputs, setting: str, row: ShownRow, agents: pd.DataFrame) ->
         values = [*rand.by_seed.values()]
         recovered = f"{np.isclose(values, 1).sum()} of {plural(len(values), 'seed')}"
         index = f"adjusted Rand index {', '.join(f'{value:.3g}' for value in values)}"
-        shown = f"models shown: seed {next(iter(rand.by_seed))}"
-        inputs.say(f"{row.label}: true clusters recovered in {recovered} ({index}); {shown}.")
+        models = f"models shown: seed {next(iter(rand.by_seed))}"
+        inputs.say(f"{row.label}: true clusters recovered in {recovered} ({index}); {models}.")
     return frame
 
 
@@ -155,14 +155,14 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
     is_finite = frame["bayes"].notna()
     for at in frame.index[~is_finite]:
         style.write(axes, "×", (at, 0), (0, 4), color=style.RED)
-    shown = frame[is_finite]
-    low = np.minimum(shown["loss"], shown["bayes"])
-    axes.bar(shown.index, low, _WIDTH, **_BAYES)
-    for look, part in ((_EXCESS, shown["excess"] >= 0), (_NEGATIVE, shown["excess"] < 0)):
-        axes.bar(shown.index[part], shown["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
+    finite = frame[is_finite]
+    low = np.minimum(finite["loss"], finite["bayes"])
+    axes.bar(finite.index, low, _WIDTH, **_BAYES)
+    for look, part in ((_EXCESS, finite["excess"] >= 0), (_NEGATIVE, finite["excess"] < 0)):
+        axes.bar(finite.index[part], finite["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
     bar: style.Look = {"color": style.DARK, "linewidth": 0.8}
-    axes.errorbar(shown.index, shown["loss"], shown["loss_std"], fmt="none", **bar)
-    axes.plot(shown.index, shown["bayes"] + shown["excess_reported"], zorder=4, **_PAPER)
+    axes.errorbar(finite.index, finite["loss"], finite["loss_std"], fmt="none", **bar)
+    axes.plot(finite.index, finite["bayes"] + finite["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
     axes.grid(axis="x", visible=False)
 

@@ -51,8 +51,8 @@ class Config(Labelled):
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
     together, _ = split(inputs, config.apart)
     group = ranked(inputs, together, config.metrics)
-    wanted = selected_by(config.baseline)
-    base = next((row for row in together if wanted in (row.algorithm, row.variant)), None)
+    baseline = selected_by(config.baseline)
+    base = next((row for row in together if baseline in (row.algorithm, row.variant)), None)
     if group is None or base is None:
         raise NoRunsError("No setting in which all methods and the baseline were run.")
     won = {
@@ -75,11 +75,13 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
 def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]]:
     """Factor of two levels or more -> level -> places of its settings; first all of them."""
-    found: dict[str, dict[str, list[int]]] = {ALL: {ALL: list(range(len(settings)))}}
+    factors: dict[str, dict[str, list[int]]] = {ALL: {ALL: list(range(len(settings)))}}
     for at, setting in enumerate(settings):
         for factor, level in inputs.spec.settings[setting].levels.items():
-            found.setdefault(factor, {}).setdefault(level, []).append(at)
-    return {factor: levels for factor, levels in found.items() if factor == ALL or len(levels) > 1}
+            factors.setdefault(factor, {}).setdefault(level, []).append(at)
+    return {
+        factor: levels for factor, levels in factors.items() if factor == ALL or len(levels) > 1
+    }
 
 
 def _won(inputs: Inputs, setting: str, row: ShownRow, base: ShownRow, metric: str) -> np.ndarray:
@@ -122,10 +124,10 @@ def _drawing(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> 
     columns = frame[["factor", "level", "settings"]][::methods]
     ranks, p = (frame[name].to_numpy(float).reshape(-1, methods).T for name in ("rank", "p_holm"))
     levels = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
-    shown = pd.DataFrame(ranks, [row.label for row in group.rows], levels)
+    table = pd.DataFrame(ranks, [row.label for row in group.rows], levels)
     look: style.Look = {"cmap": "RdBu_r", "vmin": 1, "vmax": methods, "alpha": 0.6, "cbar": False}
     text: style.Look = {"fontsize": 6, "color": "black"}
-    seaborn.heatmap(shown, annot=True, fmt=".1f", annot_kws=text, **look, ax=left)
+    seaborn.heatmap(table, annot=True, fmt=".1f", annot_kws=text, **look, ax=left)
     for written, value in zip(left.texts, p.ravel(), strict=True):
         written.set_fontweight("bold" if value < 0.05 else "normal")
     left.tick_params("x", rotation=45, rotation_mode="xtick")

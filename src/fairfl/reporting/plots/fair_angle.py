@@ -84,9 +84,9 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     }
     style.legend_above(figure, {label: {"color": color} for label, color in labels.items()})
     ends = pd.DataFrame([vector for vector, _, _ in arrows.values()], columns=["x", "y"])
-    shown = angles | {"theta": config.theta}
+    degrees_of = angles | {"theta": config.theta}
     numbers = pd.DataFrame(
-        {"algorithm": list(shown), "value": list(shown.values()), "metric": "angle_deg"}
+        {"algorithm": list(degrees_of), "value": list(degrees_of.values()), "metric": "angle_deg"}
     )
     frame = pd.concat([ends.assign(algorithm=list(arrows), metric=""), numbers], ignore_index=True)
     return figure, frame[COLUMNS]

@@ -33,12 +33,12 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     frame = pd.concat(filter(len, points), ignore_index=True)
     most = frame["client"].max()
 
-    def draw_panel(axes: Axes, drawn: pd.DataFrame) -> None:
+    def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
         boxes: style.Look = {"positions": range(len(names)), "tick_labels": names, "widths": 0.62}
-        values = [drawn["value"][drawn["line"] == name] for name in names]
+        values = [numbers["value"][numbers["line"] == name] for name in names]
         axes.boxplot(values, orientation="horizontal", showfliers=False, **boxes)
-        at = drawn["line"].map(names.index) + (drawn["client"] / max(most, 1) - 0.5) * 0.4
-        axes.scatter(drawn["value"], at, s=6, c=drawn["line"].map(colors), zorder=3)
+        at = numbers["line"].map(names.index) + (numbers["client"] / max(most, 1) - 0.5) * 0.4
+        axes.scatter(numbers["value"], at, s=6, c=numbers["line"].map(colors), zorder=3)
         axes.axvline(0, **style.ZERO)
         axes.locator_params(axis="x", nbins=6)
         axes.set_ylim(len(names) - 0.4, -0.6)

@@ -91,14 +91,16 @@ def _numbers(
 ) -> pd.DataFrame:
     """COLUMNS of one metric of one setting; empty if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    unit = inputs.spec.metrics[metric].unit
-    frames = []
+    unit, vector, function = METRICS[metric]
+    scale, frames = factor(unit, inputs.spec.metrics[metric].unit), []
     for row in rows:
         if row not in inputs.rows_in(setting) or (own := row.of(rounds)).empty:
             continue
         names = {**row.names(setting), "metric": metric, "line": row.label}
-        values = along_training(own, metric, unit, config.part).groupby("round")["value"]
-        frames.append(mean_and_band(values, config.band).reset_index().assign(kind="ours", **names))
+        clients = measured(own, config.part)[vector]
+        by_run = clients.groupby([own["seed"], own["round"]]).agg(lambda c: function(c.to_numpy()))
+        band = mean_and_band((by_run * scale).groupby("round"), config.band)
+        frames.append(band.reset_index().assign(kind="ours", **names))
         curve = inputs.reported_curve(setting, row, metric)
         paper = pd.DataFrame(curve, columns=["round", "mean"]).assign(kind="paper", **names)
         frames += [paper] if len(paper) else []
@@ -106,16 +108,6 @@ def _numbers(
     if frames and frame["mean"].isna().all():
         raise FairflError(f"{inputs.where}: no finite value of {metric} in {setting}")
     return frame
-
-
-def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
-    """One line per run and evaluated round: algorithm, hyperparameters, seed, round, value in `unit`."""
-    measured_in, vector, function = METRICS[metric]
-    clients = measured(rounds, part)[vector]
-    keys = ["algorithm", "hyperparameters", "seed", "round"]
-    groups = clients.groupby([rounds.loc[clients.index, key] for key in keys], sort=True)
-    values = groups.agg(lambda group: function(group.to_numpy(float))) * factor(measured_in, unit)
-    return values.reset_index(name="value")
 
 
 def looks(inputs: Inputs, rows: list[ShownRow], color_by: str | None) -> dict[ShownRow, style.Look]:

@@ -42,14 +42,14 @@ class Config(Labelled):
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
     measured, has_own = inputs.measured(), config.by == "row"
-    ran, known = {row.algorithm for row in measured}, style.looks(inputs)
+    ran, look_of = {row.algorithm for row in measured}, style.looks(inputs)
     lines: dict[ShownRow, str] = {}
     looks: dict[str, style.Look] = {}
     for row in inputs.rows:
         if row in measured if has_own else row.algorithm in ran:
             lines[row] = row.label if has_own else inputs.spec.algorithms[row.algorithm]
             size = 4.2 if len(inputs.rows) > 10 else 5
-            looks.setdefault(lines[row], known[row] | {"linestyle": "none", "markersize": size})
+            looks.setdefault(lines[row], look_of[row] | {"linestyle": "none", "markersize": size})
     marks = _marks(inputs, config, lines)
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:

@@ -57,12 +57,12 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
-    ran, known = {row.algorithm for row in inputs.measured()}, style.looks(inputs)
+    ran, look_of = {row.algorithm for row in inputs.measured()}, style.looks(inputs)
     looks: dict[str, style.Look] = {}
     for row in inputs.rows:
         if row.algorithm in ran:
             title = inputs.spec.algorithms[row.algorithm]
-            looks.setdefault(title, known[row] | {"markersize": 4.5})
+            looks.setdefault(title, look_of[row] | {"markersize": 4.5})
     places = _places(inputs, config)
     frame = _numbers(inputs, places, ran)
 
@@ -100,8 +100,8 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
             at[setting, row] = float(x)
-    taken = Counter((setting, row.algorithm, x) for (setting, row), x in at.items())
-    for (setting, algorithm, x), rows in taken.items():
+    counts = Counter((setting, row.algorithm, x) for (setting, row), x in at.items())
+    for (setting, algorithm, x), rows in counts.items():
         if rows > 1:
             raise FairflError(
                 f"{inputs.where}: two rows of {algorithm} stand at {x:g} in {setting}"

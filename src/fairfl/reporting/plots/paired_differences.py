@@ -48,19 +48,22 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     looks, metrics = style.looks(inputs), inputs.spec.artifact.columns
     cells = product(inputs.settings, metrics)
     frames = [_differences(inputs, *cell, own, others, config.holm) for cell in cells]
-    drawn = pd.concat(frames, ignore_index=True)
+    frame = pd.concat(frames, ignore_index=True)
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
         for number, row in enumerate(own):
-            shown = numbers[numbers["row"] == number]
-            height = shown["other"] + (number - (len(own) - 1) / 2) * 0.7 / len(own)
-            ends = [shown["difference"] - shown["low"], shown["high"] - shown["difference"]]
+            part = numbers[numbers["row"] == number]
+            height = part["other"] + (number - (len(own) - 1) / 2) * 0.7 / len(own)
+            ends = [
+                part["difference"] - part["low"],
+                part["high"] - part["difference"],
+            ]
             look = looks[row] | {"linestyle": "none", "markersize": 3.2}
-            axes.errorbar(shown["difference"], height, xerr=ends, **look)
+            axes.errorbar(part["difference"], height, xerr=ends, **look)
             if config.holm:
-                open_ones = ~(shown["p_holm"] < 0.05)
+                open_ones = ~(part["p_holm"] < 0.05)
                 white = {"markerfacecolor": "white", "zorder": 3}
-                axes.plot(shown["difference"][open_ones], height[open_ones], **look | white)
+                axes.plot(part["difference"][open_ones], height[open_ones], **look | white)
         axes.axvline(0, **style.ZERO)
 
     titles = {
@@ -69,7 +72,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
     facets: style.Look = {"row": "setting", "row_order": inputs.settings, "sharex": "col"}
     facets |= {"col": "metric", "col_order": metrics}
-    grid = panels(drawn, draw_panel, titles, height, True, **facets)
+    grid = panels(frame, draw_panel, titles, height, True, **facets)
     grid.set(yticks=range(len(others)), ylim=(len(others) - 0.4, -0.6))
     for axes in grid.axes.flat:
         axes.grid(axis="y", visible=False)
@@ -78,7 +81,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         axes.set_yticklabels([f"– {row.label}" for row in others])
     better = own[0].label if len(own) == 1 else "the first"
     for axes, metric in zip(grid.axes[-1], metrics, strict=True):
-        if _cut(axes, drawn["difference"][drawn["metric"] == metric]):
+        if _cut(axes, frame["difference"][frame["metric"] == metric]):
             inputs.say("Intervals that leave a panel are cut.")
         described = inputs.spec.metrics[metric]
         unit = unit_words(_unit(described.unit))
@@ -86,15 +89,15 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         better_side = f"\n{side}: {better} better" if side else ""
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + better_side)
     style.legend_above(grid.figure, {row.label: looks[row] | {"linestyle": "none"} for row in own})
-    if drawn["low"].notna().any():
+    if frame["low"].notna().any():
         inputs.say(
-            f"Mark: mean difference over {seeds_text(drawn['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."
+            f"Mark: mean difference over {seeds_text(frame['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."
         )
     else:
         inputs.say("Mark: the difference with one seed, which has no interval.")
     if config.holm:
         inputs.say("Filled: p below 0.05 by Holm's correction over all differences of a panel.")
-    return grid.figure, drawn.drop(columns=["row", "other"])
+    return grid.figure, frame.drop(columns=["row", "other"])
 
 
 def _cut(axes: Axes, differences: pd.Series) -> bool:

@@ -50,8 +50,8 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     dashes: style.Look = {"color": style.GREY, "linestyle": style.dash(1), "linewidth": 0.9}
     figure = style.canvas(style.COLUMN, 1.75)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    drawn = {"plain": ("as they are", g), "projected": ("after projection", h)}
-    for axes, (way, (title, vectors)) in zip(panels, drawn.items(), strict=True):
+    sides = {"plain": ("as they are", g), "projected": ("after projection", h)}
+    for axes, (way, (title, vectors)) in zip(panels, sides.items(), strict=True):
         axes.set_title(title)
         axes.plot([0, optimum[0]], [0, optimum[1]], **dashes)
         axes.plot(*optimum, marker="*", markersize=7, color=style.RED)

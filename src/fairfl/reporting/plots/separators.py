@@ -49,12 +49,12 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     panels["loss"].tick_params(labelbottom=False)
     style.legend_above(figure, lines | style.client_keys(clients) | class_keys(shapes))
     data = samples.assign(panel="data", setting=setting).astype({"x": float, "y": float})
-    drawn = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=COLUMNS)
+    frame = pd.concat([data, pd.DataFrame(records)], ignore_index=True).reindex(columns=COLUMNS)
     bars = "1 seed"
-    if drawn["seeds"].max() > 1:
-        bars = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}"
+    if frame["seeds"].max() > 1:
+        bars = f"mean ± standard deviation over {seeds_text(frame['seeds'])}"
     inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars}.")
-    return figure, drawn
+    return figure, frame
 
 
 def _draw_lines(

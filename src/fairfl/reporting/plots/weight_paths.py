@@ -93,8 +93,8 @@ def _draw_plane(
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
-    held = f"(contours: mean client loss, bias {bias:.3g} of {reference.label})"
-    axes.set(xlabel=f"$w_1$   {held}", ylabel="$w_2$")
+    contours = f"(contours: mean client loss, bias {bias:.3g} of {reference.label})"
+    axes.set(xlabel=f"$w_1$   {contours}", ylabel="$w_2$")
     axes.grid(visible=False)
     frames = [
         pd.DataFrame({"round": when, "w1": theta[:, 0], "w2": theta[:, 1]}).assign(
