@@ -24,13 +24,10 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import (
     UNKNOWN,
-    Noise,
     agreement_tolerance,
     closeness_tolerance,
-    noise_of,
-    too_wide,
-    with_evaluations,
-    with_printed,
+    find_noise,
+    is_uninformative,
 )
 from fairfl.judgement.cells import (
     MEASURED_KINDS,
@@ -47,9 +44,9 @@ from fairfl.judgement.cells import (
 )
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.contradictions import Contradictions, contradictions
-from fairfl.judgement.results import results_of
+from fairfl.judgement.results import Results, results_of
 from fairfl.judgement.rows import ComparisonLine, Verdict
-from fairfl.judgement.sources import Known, known
+from fairfl.judgement.sources import RowProvenance, provenance_of
 from fairfl.judgement.units import half_unit
 from fairfl.metrics.origin import origin
 from fairfl.runtime.errors import FairflError
@@ -112,12 +109,12 @@ def verdict(
     blocked: Verdict | None,
     apart: float | None,
     tolerances: tuple[float, float],
-    wide: bool = False,
-    from_below: bool = False,
+    is_wide: bool = False,
+    is_lower_bound: bool = False,
 ) -> Verdict:
     """The verdict on one number: `apart` is the difference, `tolerances` are those of `agrees` and `close`.
 
-    `wide`: nearly any number would be within the first tolerance; `from_below`: it is no more than a lower bound.
+    `is_wide`: nearly any number would be within the first tolerance; `is_lower_bound`: it is no more than that.
     """
     if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
@@ -134,31 +131,31 @@ def verdict(
     agrees, close = (
         abs(apart) <= tolerance * (1 + 1e-9) for tolerance in tolerances
     )  # the last bits must not decide
-    if wide or (from_below and not agrees):
+    if is_wide or (is_lower_bound and not agrees):
         return "inconclusive"
     return "agrees" if agrees else "close" if close else "differs"
 
 
 @dataclass(frozen=True)
 class _ComparedTable:
-    """What one artifact is compared from."""
+    """The artifact `name`, and the numbers that it is compared from."""
 
     workload: Workload
     name: str
-    paper: str
-    artifact: Artifact
-    here: Cells
-    reported: Cells
+    numbers: Results
     contradictions: Contradictions
-    pooled: Mapping[tuple[str, str], Noise]
+
+    @property
+    def artifact(self) -> Artifact:
+        return self.workload.artifacts[self.name][2]
 
     @property
     def metrics(self) -> Metrics:
-        return self.workload.papers[self.paper].metrics
+        return self.workload.papers[self.workload.artifacts[self.name][0]].metrics
 
     @property
-    def level(self) -> float:
-        return self.workload.config.verdict.significance_level
+    def reported(self) -> Cells:
+        return self.numbers.reported.get(self.name, Cells())
 
     def lines(self) -> Iterator[ComparisonLine]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
@@ -166,63 +163,97 @@ class _ComparedTable:
         for setting in self.artifact.settings:
             for variant, provenance in self.rows_in(setting):
                 for column in self.artifact.columns_for(variant.algorithm, setting):
-                    for metric in expanded(column, setting, self.here, self.reported):
+                    for metric in expanded(column, setting, self.numbers.ours, self.reported):
                         done.add(key_of(setting, variant, metric))
                         yield self.line(setting, variant, metric, provenance)
         for setting, variant, metric in self.reported.cells:
             if (setting, variant, metric) not in done:
-                yield self.line(setting, variant, metric, Known(""))
+                yield self.line(setting, variant, metric, RowProvenance(""))
 
-    def rows_in(self, setting: str) -> list[tuple[Variant, Known]]:
+    def rows_in(self, setting: str) -> list[tuple[Variant, RowProvenance]]:
         """The variants of the setting's rows, and how they are known; none where numbers belong to no algorithm."""
         if not self.artifact.rows and self.artifact.of_settings:
-            return [(NO_VARIANT, Known(""))]
-        return [(row.variant, known(row)) for row in self.artifact.rows_in(setting)]
+            return [(NO_VARIANT, RowProvenance(""))]
+        return [(row.variant, provenance_of(row)) for row in self.artifact.rows_in(setting)]
 
     def line(
-        self, setting: str, variant: Variant, metric: str, provenance: Known
+        self, setting: str, variant: Variant, metric: str, provenance: RowProvenance
     ) -> ComparisonLine:
-        number = _Number(self, setting, variant, metric)
-        paper, here = number.paper or Cell(None), number.here or Cell(None)
-        word, tolerance, noise = number.judged()
-        notes = (provenance.note, _note(number.here, metric, str(variant)), number.fit)
+        """One number: cells, what seeds make of it, the differences that agree or are close, the verdict."""
+        workload, key = self.workload, key_of(setting, variant, metric)
+        config, seeds = workload.config.verdict, len(original(workload, setting).seeds)
+        paper, here = self.reported.find(*key), self.numbers.ours.find(*key)
+        theirs, ours = paper or Cell(None), here or Cell(None)
+        unit, apart = self.unit(key, here, paper), difference(paper, here)
+        level = config.significance_level
+        noise = find_noise(key, self.numbers.ours, self.numbers.noise, paper, seeds, level)
+        tolerances = (0.0, 0.0)
+        if theirs.mean is not None:
+            digits = digits_of(self.metrics)(metric)
+            rounding = half_unit(theirs.mean, unit, digits)
+            tolerances = (
+                agreement_tolerance(noise, ours.seeds or 1, seeds, rounding, level),
+                closeness_tolerance(theirs.mean, unit, config),
+            )
+        is_wide = noise.half_width(level) > 0 and is_uninformative(
+            tolerances[0], theirs.mean, self.columns.get((setting, metric), ())
+        )
+        # The paper's number has a noise, and nothing is known of it.
+        is_lower_bound = noise.is_lower_bound or (noise is UNKNOWN and seeds > 1)
+        blocked = reason_not_comparable(workload, setting, metric)
+        word = verdict(paper, here, blocked, apart, tolerances, is_wide, is_lower_bound)
+        fit = self.fit(setting, variant, metric)
+        if fit.startswith(FITTED) and word in ("agrees", "close", "differs", "inconclusive"):
+            word = "fitted"
+        notes = (provenance.note, _note(here, metric, str(variant)), fit)
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
             algorithm=variant.algorithm,
             hyperparameters=variant.csv,
             metric=metric,
-            unit=number.unit,
-            reported=paper.mean,
-            reported_spread=paper.std,
-            ours=here.mean,
-            ours_std=here.std,
-            ours_by_seed=by_seed_text(here.by_seed),
-            seeds=here.seeds,
-            reported_seeds=0 if paper.mean is None else number.seeds,
-            difference=number.difference,
+            unit=unit,
+            reported=theirs.mean,
+            reported_spread=theirs.std,
+            ours=ours.mean,
+            ours_std=ours.std,
+            ours_by_seed=by_seed_text(ours.by_seed),
+            seeds=ours.seeds,
+            reported_seeds=0 if theirs.mean is None else seeds,
+            difference=apart,
             seed_std=None if math.isnan(noise.std) else noise.std,
-            tolerance=tolerance,
+            tolerance=tolerances[0],
             tolerance_source=noise.source,
             verdict=word,
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, notes)),
-            reported_note=paper.note,
-            contradiction="; ".join(self.contradictions.get((self.name, number.key), ())),
-            data=self.workload.settings[setting].data.label,
-            changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
-            runs=";".join(here.runs),
-            fingerprints=";".join(here.fingerprints),
+            reported_note=theirs.note,
+            contradiction="; ".join(self.contradictions.get((self.name, key), ())),
+            data=workload.settings[setting].data.label,
+            changed_by_scale="; ".join(changed_by_scale(workload, setting)),
+            runs=";".join(ours.runs),
+            fingerprints=";".join(ours.fingerprints),
         )
+
+    def unit(self, key: Key, *cells: Cell | None) -> str:
+        """The unit of a number. Raises FairflError if ours and the paper's differ."""
+        setting, _, metric = key
+        units = [cell.unit for cell in cells if cell]
+        if len(set(units)) > 1:
+            raise FairflError(
+                f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}"
+            )
+        described = metric_of(self.metrics, metric)
+        return units[0] if units else described.unit if described else ""
 
     @cached_property
     def columns(self) -> dict[tuple[str, str], list[float | None]]:
         """(setting, metric) -> what the paper prints there, variant by variant."""
-        found: dict[tuple[str, str], list[float | None]] = {}
+        columns: dict[tuple[str, str], list[float | None]] = {}
         for (setting, variant, metric), cell in self.reported.cells.items():
             if variant.algorithm:
-                found.setdefault((setting, metric), []).append(cell.mean)
-        return found
+                columns.setdefault((setting, metric), []).append(cell.mean)
+        return columns
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
@@ -234,83 +265,6 @@ class _ComparedTable:
         return (
             BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
         )
-
-
-@dataclass(frozen=True)
-class _Number:
-    """One number of a table, ours and the paper's, and what its verdict rests on."""
-
-    table: _ComparedTable
-    setting: str
-    variant: Variant
-    metric: str
-
-    @property
-    def key(self) -> Key:
-        return key_of(self.setting, self.variant, self.metric)
-
-    @cached_property
-    def paper(self) -> Cell | None:
-        return self.table.reported.find(self.setting, self.variant, self.metric)
-
-    @cached_property
-    def here(self) -> Cell | None:
-        return self.table.here.find(self.setting, self.variant, self.metric)
-
-    @cached_property
-    def unit(self) -> str:
-        """Raises FairflError if ours and the paper's differ."""
-        units = [cell.unit for cell in (self.here, self.paper) if cell]
-        if len(set(units)) > 1:
-            raise FairflError(
-                f"{self.table.name}: {self.metric} in {self.setting}: measured in {units[0]!r}, "
-                f"reported in {units[1]!r}"
-            )
-        described = metric_of(self.table.metrics, self.metric)
-        return units[0] if units else described.unit if described else ""
-
-    @cached_property
-    def difference(self) -> float | None:
-        return difference(self.paper, self.here)
-
-    @cached_property
-    def seeds(self) -> int:
-        """Seeds behind the paper's number."""
-        return len(original(self.table.workload, self.setting).seeds)
-
-    @cached_property
-    def fit(self) -> str:
-        return self.table.fit(self.setting, self.variant, self.metric)
-
-    def judged(self) -> tuple[Verdict, float, Noise]:
-        """The verdict, the tolerance of `agrees` and the noise that gives it."""
-        table, printed = self.table, self.paper.mean if self.paper else None
-        own = noise_of(self.key, self.here, table.pooled)
-        known = with_printed(own, self.paper, self.seeds, table.level)
-        noise = with_evaluations(known, self.key, table.here, table.level)
-        # The paper's number has a noise, and nothing is known of it.
-        unrepeated = noise is UNKNOWN and self.seeds > 1
-        tolerances = self._tolerances(noise)
-        column = table.columns.get((self.setting, self.metric), ())
-        wide = noise.half_width(table.level) > 0 and too_wide(tolerances[0], printed, column)
-        blocked = reason_not_comparable(table.workload, self.setting, self.metric)
-        from_below = noise.from_below or unrepeated
-        found = verdict(
-            self.paper, self.here, blocked, self.difference, tolerances, wide, from_below
-        )
-        tried = ("agrees", "close", "differs", "inconclusive")
-        fitted = self.fit.startswith(FITTED) and found in tried
-        return "fitted" if fitted else found, tolerances[0], noise
-
-    def _tolerances(self, noise: Noise) -> tuple[float, float]:
-        """The largest differences that agree and that are close."""
-        if self.paper is None or self.paper.mean is None:
-            return 0.0, 0.0
-        ours = self.here.seeds if self.here else 0
-        rounding = half_unit(self.paper.mean, self.unit, digits_of(self.table.metrics)(self.metric))
-        agrees = agreement_tolerance(noise, ours or 1, self.seeds, rounding, self.table.level)
-        config = self.table.workload.config.verdict
-        return agrees, closeness_tolerance(self.paper.mean, self.unit, config)
 
 
 # Why there is no number of ours, by where it would come from.
@@ -349,12 +303,9 @@ def comparison_lines(
     """
     numbers = results_of(workload, root, files)
     doubts = contradictions(workload.papers, numbers.reported)
-    lines: list[ComparisonLine] = []
-    for name, (paper, _, artifact) in workload.artifacts.items():
-        if artifact.kind in MEASURED_KINDS and artifact.columns:
-            reported = numbers.reported.get(name, Cells())
-            table = _ComparedTable(
-                workload, name, paper, artifact, numbers.ours, reported, doubts, numbers.noise
-            )
-            lines += table.lines()
-    return lines
+    return [
+        line
+        for name, (_, _, artifact) in workload.artifacts.items()
+        if artifact.kind in MEASURED_KINDS and artifact.columns
+        for line in _ComparedTable(workload, name, numbers, doubts).lines()
+    ]

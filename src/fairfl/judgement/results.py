@@ -46,7 +46,6 @@ _REPORTED: dict[str, type] = {
 }
 _REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
 _PARTS = ("train", "validation", "test")
-Sample = dict[int, tuple[float, str, dict[str, str]]]  # seed -> value, its unit, its row
 
 
 @dataclass
@@ -89,35 +88,47 @@ class Results:
                 (name, Variant(a, {}), metric): Cell(value)
                 for (a, metric), value in drawn_values(path).items()
             }
-        return Cells(_Lazy(cells, self._samples), one_draw=self.one_draw)
+        cells |= {key: cell for key, cell in self._measured.items() if key not in cells}
+        return Cells(cells, one_draw=self.one_draw)
 
     @cached_property
-    def _samples(self) -> dict[Key, Sample]:
+    def _measured(self) -> dict[Key, Cell]:
         """All numbers in tidy files. Raises FairflError if one is there twice."""
-        unit_of, samples = cache(self._unit), dict[Key, Sample]()
+        unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, dict[str, str]]]]()
+        units: dict[Key, str] = {}
         for where, row in self._tidy:
             try:
-                unit = unit_of(row["setting"], row["metric"], row["unit"])
-                value = _number(row, "value") * factor(row["unit"], unit)
                 key = (
                     row["setting"],
                     _variant(row["algorithm"], row["hyperparameters"]),
                     row["metric"],
                 )
+                unit = unit_of(row["setting"], row["metric"], row["unit"])
+                value = _number(row, "value") * factor(row["unit"], unit)
                 of_seed, seed = samples.setdefault(key, {}), int(row["seed"])
                 if seed in of_seed:
                     raise FairflError(f"seed {seed} of {row['metric']} is duplicated")
             except FairflError as error:
                 raise FairflError(f"{where}: {error}") from None
-            of_seed[seed] = value, unit, row
-        return samples
+            of_seed[seed], units[key] = (value, row), unit
+        return {
+            key: Cell.over_seeds(
+                {seed: of_seed[seed][0] for seed in sorted(of_seed)},
+                units[key],
+                **{
+                    f"{column}s": tuple(of_seed[seed][1][column] for seed in sorted(of_seed))
+                    for column in ("run", "fingerprint")
+                },
+            )
+            for key, of_seed in samples.items()
+        }
 
     @property
     def seeds(self) -> Counter[tuple[str, Variant]]:
         """(setting, variant) -> seeds of its numbers in tidy files."""
         seeds: Counter[tuple[str, Variant]] = Counter()
-        for (setting, variant, _), of_seed in self._samples.items():
-            seeds[setting, variant] = max(len(of_seed), seeds[setting, variant])
+        for (setting, variant, _), cell in self._measured.items():
+            seeds[setting, variant] = max(cell.seeds, seeds[setting, variant])
         return seeds
 
     @cached_property
@@ -227,37 +238,6 @@ def _variant(algorithm: str, hyperparameters: str) -> Variant:
 def _number(row: Mapping[str, str], column: str) -> float:
     """NaN for an empty cell."""
     return float(row[column].strip() or "nan")
-
-
-class _Lazy(Mapping[Key, Cell]):
-    """Cells that are known, and those of samples, made when they are asked for: an artifact shows few of its settings'
-    numbers, and an exact deviation takes long."""
-
-    def __init__(self, known: Mapping[Key, Cell], samples: Mapping[Key, Sample]) -> None:
-        self.cells, self.samples, self.keys_ = (
-            dict(known),
-            samples,
-            dict.fromkeys([*known, *samples]),
-        )
-
-    def __getitem__(self, key: Key) -> Cell:
-        if key not in self.cells:
-            of_seed = dict(sorted(self.samples[key].items()))
-            values, units, rows = zip(*of_seed.values(), strict=True)
-            runs, fingerprints = (
-                tuple(row[column] for row in rows) for column in ("run", "fingerprint")
-            )
-            by_seed = dict(zip(of_seed, values, strict=True))
-            self.cells[key] = Cell.over_seeds(
-                by_seed, units[0], runs=runs, fingerprints=fingerprints
-            )
-        return self.cells[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.keys_)
-
-    def __len__(self) -> int:
-        return len(self.keys_)
 
 
 # -- the papers' numbers ------------------------------------------------------------------------

@@ -17,7 +17,7 @@ _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
 
 
 @dataclass(frozen=True)
-class Known:
+class RowProvenance:
     """How the hyper-parameters of a row are known, and if its algorithm is a reconstruction."""
 
     provenance: str
@@ -49,8 +49,8 @@ class UsedValue(Strict):
         return self.model_copy(update=update)
 
 
-def known(row: Row) -> Known:
-    return Known(row.provenance, reconstructed(row.algorithm), row.note)
+def provenance_of(row: Row) -> RowProvenance:
+    return RowProvenance(row.provenance, reconstructed(row.algorithm), row.note)
 
 
 def reconstructed(algorithm: str) -> bool:

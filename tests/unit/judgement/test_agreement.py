@@ -16,8 +16,8 @@ from fairfl.judgement.agreement import (
     closeness_tolerance,
     noise_of,
     pooled_noise,
-    with_evaluations,
-    with_printed,
+    apply_evaluation_bound,
+    pool_published_spread,
 )
 from fairfl.judgement.cells import Cell, Cells
 
@@ -37,14 +37,17 @@ def test_variances_are_pooled_by_their_degrees_of_freedom():
     cells = {key(FEDAVG): cell(1, 3), key(QFFL): cell(0, 3, 6), key(AFL): cell(5), ("t", FEDAVG, "loss_mean"): cell(1)}
     ((place, noise),) = pooled_noise(cells).items()
     assert place == ("s", "accuracy_mean")
-    assert (noise.freedom, noise.variants) == (3, 2) and noise.std == pytest.approx(math.sqrt(20 / 3))
+    assert (noise.degrees_of_freedom, noise.variants) == (3, 2) and noise.std == pytest.approx(math.sqrt(20 / 3))
 
 
 def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
     cells = {key(FEDAVG): cell(1, 3), key(QFFL): cell(0, 3, 6), key(AFL): cell(5)}
     pooled = pooled_noise(cells)
     own = noise_of(key(QFFL), cells[key(QFFL)], pooled)
-    assert (own.std, own.freedom) == (pytest.approx(3.0), 2) and own.source == "its own seeds, 2 degrees of freedom"
+    assert (own.std, own.degrees_of_freedom) == (
+        pytest.approx(3.0),
+        2,
+    ) and own.source == "its own seeds, 2 degrees of freedom"
     for variant in (FEDAVG, AFL):
         noise = noise_of(key(variant), cells[key(variant)], pooled)
         assert noise == pooled["s", "accuracy_mean"] and noise.source == "pooled over 2 variants, 3 degrees of freedom"
@@ -56,26 +59,30 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
 def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
     """2^2 of four degrees; with 3^2 of one: s^2 = (16 + 9) / 5."""
     paper = Cell(80.0, 2.0, spread_kind="std")
-    alone = with_printed(UNKNOWN, paper, 5, 0.05)
-    assert (alone.std, alone.freedom, alone.source) == (2.0, 4, "the printed spread, 4 degrees of freedom")
-    both = with_printed(Noise(3.0, 1, 1), paper, 5, 0.05)
-    assert (both.std, both.freedom) == (pytest.approx(math.sqrt(5)), 5)
+    alone = pool_published_spread(UNKNOWN, paper, 5, 0.05)
+    assert (alone.std, alone.degrees_of_freedom, alone.source) == (2.0, 4, "the printed spread, 4 degrees of freedom")
+    both = pool_published_spread(Noise(3.0, 1, 1), paper, 5, 0.05)
+    assert (both.std, both.degrees_of_freedom) == (pytest.approx(math.sqrt(5)), 5)
     assert both.source == "pooled over 1 variant and the printed spread, 5 degrees of freedom"
-    assert with_printed(Noise(3.0, 2, 2), paper, 5, 0.05).source.startswith("pooled over 2 variants and the printed")
+    assert pool_published_spread(Noise(3.0, 2, 2), paper, 5, 0.05).source.startswith(
+        "pooled over 2 variants and the printed"
+    )
 
 
 def test_a_population_spread_is_the_wider_one():
     """Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees: s^2 = 6, not 4."""
-    noise = with_printed(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3, 0.05)
-    assert (noise.std, noise.freedom) == (pytest.approx(math.sqrt(6)), 2)
+    noise = pool_published_spread(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3, 0.05)
+    assert (noise.std, noise.degrees_of_freedom) == (pytest.approx(math.sqrt(6)), 2)
 
 
 def test_of_a_spread_of_unknown_kind_the_larger_bound_counts():
     """t of one degree is 12.7, of four 2.8."""
     paper = Cell(80.0, 2.0, spread_kind="unknown")
-    assert with_printed(UNKNOWN, paper, 5, 0.05) == Noise(2.0, 4, 0, printed=True)
+    assert pool_published_spread(UNKNOWN, paper, 5, 0.05) == Noise(2.0, 4, 0, printed=True)
     small, large = Noise(0.1, 1, 1), Noise(1.0, 1, 1)
-    assert with_printed(small, paper, 5, 0.05).printed and with_printed(large, paper, 5, 0.05) is large
+    assert (
+        pool_published_spread(small, paper, 5, 0.05).printed and pool_published_spread(large, paper, 5, 0.05) is large
+    )
 
 
 def evaluated(*values, late, evaluations=10):
@@ -88,39 +95,39 @@ def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move()
     """t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more
     than the 2.776445 x 2 of the printed spread, less than x 2.5. Two runs, 3 and 4 points: s^2 = 12.5, 18 degrees."""
     printed, own = Noise(2.0, 4, 0, printed=True), evaluated(80, late=[0.03])
-    bounded = with_evaluations(printed, key(FEDAVG), own, 0.05)
-    assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 9)
+    bounded = apply_evaluation_bound(printed, key(FEDAVG), own, 0.05)
+    assert (bounded.std, bounded.degrees_of_freedom) == (pytest.approx(3.0), 9)
     assert bounded.source == "its own last 10 evaluations, 9 degrees of freedom"
     assert agreement_tolerance(bounded, 1, 5, 0.005, 0.05) == pytest.approx(6.786471 * math.sqrt(1.2) + 0.005, abs=1e-5)
     wider = Noise(2.5, 4, 0, printed=True)
-    assert with_evaluations(wider, key(FEDAVG), own, 0.05) is wider
-    both = with_evaluations(printed, key(FEDAVG), evaluated(80, 81, late=[0.03, 0.04]), 0.05)
-    assert (both.std, both.freedom) == (pytest.approx(math.sqrt(12.5)), 18)
+    assert apply_evaluation_bound(wider, key(FEDAVG), own, 0.05) is wider
+    both = apply_evaluation_bound(printed, key(FEDAVG), evaluated(80, 81, late=[0.03, 0.04]), 0.05)
+    assert (both.std, both.degrees_of_freedom) == (pytest.approx(math.sqrt(12.5)), 18)
 
 
 def test_evaluations_bound_what_is_not_known_otherwise_and_nothing_else():
     own = evaluated(80, late=[0.03])
-    alone = with_evaluations(UNKNOWN, key(FEDAVG), own, 0.05)
-    assert alone.std == pytest.approx(3.0) and alone.from_below
+    alone = apply_evaluation_bound(UNKNOWN, key(FEDAVG), own, 0.05)
+    assert alone.std == pytest.approx(3.0) and alone.is_lower_bound
     assert alone.source == "its own last 10 evaluations, a bound from below, 9 degrees of freedom"
-    assert with_evaluations(UNKNOWN, key(FEDAVG), evaluated(80, late=[0.0]), 0.05) is UNKNOWN
-    assert with_evaluations(UNKNOWN, key(AFL), own, 0.05) is UNKNOWN
-    assert with_evaluations(FIXED, key(FEDAVG), own, 0.05) is FIXED
+    assert apply_evaluation_bound(UNKNOWN, key(FEDAVG), evaluated(80, late=[0.0]), 0.05) is UNKNOWN
+    assert apply_evaluation_bound(UNKNOWN, key(AFL), own, 0.05) is UNKNOWN
+    assert apply_evaluation_bound(FIXED, key(FEDAVG), own, 0.05) is FIXED
     three = evaluated(80, 81, 82, late=[0.03] * 3)
-    assert with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), three, 0.05) == Noise(0.1, 2, 1)
+    assert apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), three, 0.05) == Noise(0.1, 2, 1)
 
 
 def test_seeds_of_one_draw_of_clients_are_bounded_by_their_evaluations_however_many_they_are():
     three = evaluated(80, 81, 82, late=[0.03] * 3)
-    bounded = with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), replace(three, one_draw=frozenset({"s"})), 0.05)
-    assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 27)
+    bounded = apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), replace(three, one_draw=frozenset({"s"})), 0.05)
+    assert (bounded.std, bounded.degrees_of_freedom) == (pytest.approx(3.0), 27)
     elsewhere = replace(three, one_draw=frozenset({"t"}))
-    assert with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), elsewhere, 0.05) == Noise(0.1, 2, 1)
+    assert apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), elsewhere, 0.05) == Noise(0.1, 2, 1)
 
 
 @pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])
 def test_noise_that_our_seeds_know_stays(noise):
-    assert with_printed(noise, Cell(80.0, 2.0, spread_kind="std"), 5, 0.05) is noise
+    assert pool_published_spread(noise, Cell(80.0, 2.0, spread_kind="std"), 5, 0.05) is noise
 
 
 @pytest.mark.parametrize(
@@ -128,7 +135,7 @@ def test_noise_that_our_seeds_know_stays(noise):
     [(None, 5), (Cell(80.0), 5), (Cell(80.0, 2.0, spread_kind="std"), 1), (Cell(80.0, 2.0), 1)],
 )
 def test_without_a_spread_over_seeds_the_paper_tells_nothing(paper, seeds):
-    assert with_printed(UNKNOWN, paper, seeds, 0.05) is UNKNOWN
+    assert pool_published_spread(UNKNOWN, paper, seeds, 0.05) is UNKNOWN
 
 
 @pytest.mark.parametrize("diverged", [math.nan, math.inf])

@@ -121,7 +121,7 @@ def evaluate(
         return Judgement("missing numbers", None, None, str(error))
 
 
-def against_those_that_ran(
+def status_over_completed_rows(
     statement: Statement,
     cells: Cells,
     setting: str | None,
@@ -132,26 +132,24 @@ def against_those_that_ran(
 
     'supported against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
     """
-    places = {getattr(node, "setting", None) or setting for node, _ in nodes(statement)}
-    named = {
-        node.variant
-        for node, _ in nodes(statement)
-        if isinstance(node, CellOf | Argopt | Undominated)
-    }
-    over = [node for node, _ in nodes(statement) if isinstance(node, Group | Argopt | Undominated)]
+    rows, parts = list(rows), [node for node, _ in nodes(statement)]
+    named = {node.variant for node in parts if isinstance(node, CellOf | Argopt | Undominated)}
+    over = [node for node in parts if isinstance(node, Group | Argopt | Undominated)]
 
-    def rival(row: Row) -> bool:
-        return row.variant not in named and any(
-            not isinstance(node, Group) or node.has(row.variant) for node in over
-        )
+    def find_competitors(among: list[Row]) -> set[Variant]:
+        return {
+            row.variant
+            for row in among
+            if any(not isinstance(node, Group) or node.has(row.variant) for node in over)
+        } - named
 
-    rows = list(rows)
-    ran = [row for row in rows if cells.has(row.variant, {place for place in places if place})]
-    rivals, there = ({row.variant for row in some if rival(row)} for some in (rows, ran))
+    places = {getattr(node, "setting", None) or setting for node in parts}
+    ran = [row for row in rows if cells.has(row.variant, [place for place in places if place])]
+    competitors, completed = find_competitors(rows), find_competitors(ran)
     judgement = evaluate(statement, cells, setting, ran, digits)
-    if judgement.status == "missing numbers" or not there or there == rivals:
+    if judgement.status == "missing numbers" or not completed or completed == competitors:
         return ""
-    return f"{judgement.status} against {len(there)} of {len(rivals)} that were run"
+    return f"{judgement.status} against {len(completed)} of {len(competitors)} that were run"
 
 
 def _equal(left: float, right: float) -> bool:

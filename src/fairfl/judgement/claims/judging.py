@@ -12,7 +12,7 @@ from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Cells, digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, original
-from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
+from fairfl.judgement.claims.evaluation import evaluate, status_over_completed_rows
 from fairfl.judgement.claims.grammar import (
     ClaimError,
     Group,
@@ -145,7 +145,7 @@ def _line(
     share, partly = None, ""
     if here.status == "missing numbers":
         checked = True
-        partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
+        partly = status_over_completed_rows(statement, numbers.ours, setting, artifact.rows, digits)
     else:
         # Spreads of the paper say nothing of another experiment.
         seeds = {one: len(original(workload, one).seeds) for one in workload.settings}

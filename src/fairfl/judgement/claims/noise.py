@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import Noise, noise_of, with_evaluations, with_printed
+from fairfl.judgement.agreement import Noise, find_noise
 from fairfl.judgement.cells import Cell, Cells, Key, key_of
 from fairfl.judgement.claims.evaluation import Judgement
 
@@ -41,10 +41,10 @@ class _Asked(Cells):
 
 
 @cache
-def _students(*freedoms: int) -> list[list[float]]:
+def _students(*degrees: int) -> list[list[float]]:
     """t of each of these degrees of freedom, [DRAWS, n]."""
     generators = map(np.random.default_rng, range(DRAWS))
-    return [[generator.standard_t(freedom) for freedom in freedoms] for generator in generators]
+    return [[generator.standard_t(each) for each in degrees] for generator in generators]
 
 
 def share_of_resamples(
@@ -63,17 +63,18 @@ def share_of_resamples(
     errors: dict[Key, tuple[float, int]] = {}  # standard error of the mean, degrees of freedom
     unknown = False
     for key, cell in watched.asked.items():
+        if cell.mean is None:
+            continue
         theirs = seeds.get(key[0], 0)
-        noise = with_printed(noise_of(key, cell, pooled), reported.find(*key), theirs, level)
-        # Also if its last evaluations move: they bound the noise from below only.
-        unknown |= cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs
-        noise = with_evaluations(noise, key, cells, level)
-        if cell.mean is not None and noise.freedom:
-            means[key], errors[key] = cell.mean, (noise.error(cell.seeds), noise.freedom)
+        noise = find_noise(key, cells, pooled, reported.find(*key), theirs, level)
+        # Last evaluations alone bound the noise from below only.
+        unknown |= cell.seeds < theirs and (noise.is_lower_bound or math.isnan(noise.std))
+        if noise.degrees_of_freedom:
+            means[key], errors[key] = cell.mean, (noise.error(cell.seeds), noise.degrees_of_freedom)
     if not means:
         return None, unknown
     held = 0
-    for draw in _students(*(freedom for _, freedom in errors.values())):
+    for draw in _students(*(degrees for _, degrees in errors.values())):
         drawn = {
             key: Cell(means[key] + error * t)
             for (key, (error, _)), t in zip(errors.items(), draw, strict=True)

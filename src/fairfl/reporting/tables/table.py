@@ -16,7 +16,7 @@ import pandas as pd
 
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
-from fairfl.judgement.sources import Known
+from fairfl.judgement.sources import RowProvenance
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import Inputs, ShownRow
@@ -58,7 +58,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     if "timed" in artifact.origins:
         say_machines(inputs, numbers, names)
     known = {
-        row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
+        row: RowProvenance(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
     }
     pivots = [
@@ -72,7 +72,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     notes = {text: f"[{n}]" for n, text in enumerate(noted, 1)}
     words = {row: entry.words for row, entry in known.items()}
     texts = tabulars(pivots, config.labels, metrics, words, partial(_cell, notes))
-    used = {word for row in numbers["of"] for word in known.get(row, Known("")).words}
+    used = {word for row in numbers["of"] for word in known.get(row, RowProvenance("")).words}
     measured = [
         (number.metric.name, number.ours.unit) for number in numbers["number"] if number.ours.seeds
     ]
@@ -88,12 +88,12 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     return csv(inputs, numbers, known), *pages_of
 
 
-def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[ShownRow, Known]) -> str:
+def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[ShownRow, RowProvenance]) -> str:
     """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for one in numbers.itertuples():
         ours, facts = one.number.ours, inputs.spec.settings[one.setting]
-        provenance = known.get(one.of, Known(""))
+        provenance = known.get(one.of, RowProvenance(""))
         mean = "nan" if ours.diverged else number_text(ours.mean)
         key = (inputs.name, *one.of.names(one.setting).values(), one.metric, ours.unit)
         values = (
