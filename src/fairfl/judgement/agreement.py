@@ -16,8 +16,8 @@ variant and by 0.3 for another, and a pooled s would let anything agree with the
 distribution for `verdict.significance_level` with the degrees of freedom of s: of numbers that are equal but for their
 seeds, that share does not agree. Where our seeds leave s with fewer than `MIN_SEEDS` degrees of freedom, the spread
 that the paper prints beside the number counts too: a standard deviation is pooled with s; one of unknown kind is taken
-for a standard deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of (n - 1)
-d^2 if the paper divides by n - 1, of n d^2 if it divides by n ("population std").
+for a standard deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of
+(n - 1) d^2 if the paper divides by n - 1, of n d^2 if it divides by n ("population std").
 
 Where a number of ours rests on fewer than `MIN_SEEDS` seeds, or on seeds that share one draw of each round's clients
 (the setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last

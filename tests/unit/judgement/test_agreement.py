@@ -13,11 +13,11 @@ from fairfl.judgement.agreement import (
     UNKNOWN,
     Noise,
     agreement_tolerance,
+    apply_evaluation_bound,
     closeness_tolerance,
     noise_of,
-    pooled_noise,
-    apply_evaluation_bound,
     pool_published_spread,
+    pooled_noise,
 )
 from fairfl.judgement.cells import Cell, Cells
 
