@@ -46,8 +46,7 @@ def _check_selected(workload: "Workload") -> None:
             )
     known = names_of(
         row.variant
-        for _, _, artifact in workload.artifacts.values()
-        for setting in artifact.settings
+        for artifact, setting in workload.shown_settings()
         for row in artifact.variants_in(setting)
     )
     for text in workload.config.algorithms or []:
@@ -74,7 +73,7 @@ def left_out(selection: "ExperimentSelection", name: str) -> str:
 
 def trials_owner(workload: "Workload", setting: str, tuning: Tuning) -> str:
     """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
-    where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of"
+    where = f"{workload.file_of(setting)}: settings.{setting}.tuning.trials_of"
     name, scored = tuning.trials_of or "", {"metric", "direction", "trials_of", "always"}
     other = workload.settings.get(name)
     if other is None or other.tuning is None:
@@ -94,7 +93,7 @@ def trials_owner(workload: "Workload", setting: str, tuning: Tuning) -> str:
 def _check_timing(workload: "Workload") -> None:
     """Every setting with timed numbers says how often to repeat, every timed variant can train on its own."""
     for setting, metrics in workload.seconds.items():
-        where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
+        where = f"{workload.file_of(setting)}: settings.{setting}"
         if workload.settings[setting].timing is None:
             raise SpecError(
                 f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}"

@@ -1,6 +1,7 @@
 """What config.yaml selects of papers at a scale: artifacts, settings, variants."""
 
 import fnmatch
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -54,6 +55,16 @@ class ExperimentSelection:
         left_out = [name for name in self.scale.on_request if not asked_for]
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
+    def shown_settings(self) -> Iterator[tuple[Artifact, str]]:
+        """Each selected artifact with each of its settings."""
+        for _, _, artifact in self.artifacts.values():
+            for setting in artifact.settings:
+                yield artifact, setting
+
+    def file_of(self, setting: str) -> str:
+        """The file that defines a setting, 'papers/eagle.yaml'."""
+        return f"papers/{self.paper_of[setting]}.yaml"
+
     def selected(self, setting: str) -> bool:
         matches, wanted = partial(fnmatch.fnmatchcase, setting), self.config.settings
         if wanted is None:
@@ -63,9 +74,7 @@ class ExperimentSelection:
     @property
     def open(self) -> list[str]:
         """Settings of the selected artifacts that have facts to calibrate."""
-        used = dict.fromkeys(
-            name for _, _, artifact in self.artifacts.values() for name in artifact.settings
-        )
+        used = dict.fromkeys(setting for _, setting in self.shown_settings())
         return [name for name in used if self.settings[name].unstated]
 
     @cached_property

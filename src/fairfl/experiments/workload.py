@@ -75,26 +75,23 @@ class Workload(ExperimentSelection):
     def variants(self) -> dict[str, dict[Variant, Variant]]:
         """setting -> {variant: variant as the artifact that comes first writes it}, over the selected artifacts."""
         table: dict[str, dict[Variant, Variant]] = {}
-        for _, _, artifact in self.artifacts.values():
-            if "tidy" not in artifact.origins:
-                continue
-            for setting in artifact.settings:
-                for row in artifact.variants_in(setting):
-                    if not self.wants(row.variant) and row != artifact.baseline:
-                        continue
-                    variant = self._running(setting, row)
-                    known = table.setdefault(setting, {}).setdefault(variant, variant)
-                    if repr(known.values) != repr(variant.values):
-                        self._check_equal(setting, known, variant)
-                    if before := self._before(setting, variant):
-                        table[setting].setdefault(before, before)
+        for artifact, setting in self.shown_settings():
+            for row in artifact.variants_in(setting) if "tidy" in artifact.origins else ():
+                if not self.wants(row.variant) and row != artifact.baseline:
+                    continue
+                variant = self._running(setting, row)
+                first = table.setdefault(setting, {}).setdefault(variant, variant)
+                if repr(first.values) != repr(variant.values):
+                    self._check_equal(setting, first, variant)
+                if before := self._before(setting, variant):
+                    table[setting].setdefault(before, before)
         return table
 
     def _check_equal(self, setting: str, known: Variant, variant: Variant) -> None:
         """Raises SpecError if two variants that are named alike train with other values, such as 1 and '1'."""
         if repr(self._values(setting, known)) != repr(self._values(setting, variant)):
             both = " and ".join(shown(dict(one.values)) for one in (known, variant))
-            where = f"papers/{self.paper_of[setting]}.yaml: {setting}: {variant.algorithm}"
+            where = f"{self.file_of(setting)}: {setting}: {variant.algorithm}"
             raise SpecError(f"{where}: {both} are two values that files name alike: write another")
 
     def _running(self, setting: str, row: Row) -> Variant:
@@ -119,13 +116,11 @@ class Workload(ExperimentSelection):
 
     def run(self, setting: str, algorithm: str, folder: str, seed: int) -> Run:
         """The run with these wildcards. Raises SpecError if the setting has no such variant."""
-        wanted, known = Variant.from_folder(algorithm, folder), self.variants.get(setting, {})
-        if wanted in known:
-            return Run(setting, known[wanted], seed)
-        hint = nearest(
-            f"{algorithm}/{folder}", [f"{variant.algorithm}/{variant.folder}" for variant in known]
-        )
-        raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
+        name, variants = f"{algorithm}/{folder}", self.variants.get(setting, {})
+        if variant := variants.get(Variant.from_folder(algorithm, folder)):
+            return Run(setting, variant, seed)
+        hint = nearest(name, [f"{variant.algorithm}/{variant.folder}" for variant in variants])
+        raise SpecError(f"{setting}: no run {shown(name)}{hint}")
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -135,35 +130,28 @@ class Workload(ExperimentSelection):
     @cached_property
     def shown(self) -> list[str]:
         """Settings with runs that an artifact shows, so without those of searches."""
-        used = {
-            setting
-            for _, _, artifact in self.artifacts.values()
-            if artifact.rows
-            for setting in artifact.settings
-        }
+        used = {setting for artifact, setting in self.shown_settings() if artifact.rows}
         return [setting for setting in self.variants if setting in used]
 
     @cached_property
     def seconds(self) -> dict[str, set[str]]:
         """setting -> timed metrics that the selected artifacts print for it."""
-        found: dict[str, set[str]] = {}
-        for _, _, artifact in self.artifacts.values():
-            for setting in artifact.settings:
-                columns = artifact.columns_in.get(setting, artifact.columns)
-                if metrics := {metric for metric in columns if origin(metric) == "timed"}:
-                    found.setdefault(setting, set()).update(metrics)
-        return found
+        seconds: dict[str, set[str]] = {}
+        for artifact, setting in self.shown_settings():
+            for metric in artifact.columns_in.get(setting, artifact.columns):
+                if origin(metric) == "timed":
+                    seconds.setdefault(setting, set()).add(metric)
+        return seconds
 
     @cached_property
     def timed_variants(self) -> dict[str, list[Variant]]:
         """setting -> variants whose seconds are printed, as reported: never tuned."""
         table: dict[str, dict[Variant, None]] = {}
-        for _, _, artifact in self.artifacts.values():
-            for setting in artifact.settings:
-                for row in artifact.rows_in(setting):
-                    columns = artifact.columns_for(row.algorithm, setting)
-                    if self.wants(row.variant) and {*TRAINING, *INFERENCE} & {*columns}:
-                        table.setdefault(setting, {}).setdefault(row.variant)
+        for artifact, setting in self.shown_settings():
+            for row in artifact.rows_in(setting):
+                columns = artifact.columns_for(row.algorithm, setting)
+                if self.wants(row.variant) and {*TRAINING, *INFERENCE} & {*columns}:
+                    table.setdefault(setting, {}).setdefault(row.variant)
         return {setting: list(variants) for setting, variants in table.items()}
 
     @cached_property
@@ -195,12 +183,10 @@ class Workload(ExperimentSelection):
 
     def baseline(self, setting: str) -> Variant | None:
         """The variant that the runs of a setting are compared with, if an artifact asks for that."""
-        rows = [
-            a.baseline
-            for _, _, a in self.artifacts.values()
-            if a.baseline and setting in a.settings
-        ]
-        return self._running(setting, rows[0]) if rows else None
+        for artifact, name in self.shown_settings():
+            if artifact.baseline and name == setting:
+                return self._running(setting, artifact.baseline)
+        return None
 
     @cached_property
     def _runs(self) -> dict[str, list[Run]]:
@@ -237,16 +223,16 @@ class Workload(ExperimentSelection):
 
         Raises SpecError for one that does not exist, or that the algorithm or the loss of the setting does not allow.
         """
-        paper, setting = self.paper_of[run.setting], self.settings[run.setting]
-        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.variant}"
-        found = {}
+        paper, setting = self.papers[self.paper_of[run.setting]], self.settings[run.setting]
+        file, where = self.file_of(run.setting), f"{run.setting}: {run.variant}"
+        modifiers = {}
         for name, given in split_modifiers(dict(run.variant.values))[1].items():
             values = {
-                **self.papers[paper].modifiers.get(name, {}),
+                **paper.modifiers.get(name, {}),
                 **setting.modifiers.get(name, {}),
                 **given,
             }
-            found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
+            modifiers[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
             if name in declaration("algorithms", run.algorithm).incompatible_modifiers:
                 raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
@@ -254,7 +240,7 @@ class Workload(ExperimentSelection):
                 raise SpecError(
                     f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}"
                 )
-        return found
+        return modifiers
 
     # -- grids --------------------------------------------------------------------------------
     def calibration_grid(self, setting: str) -> dict[str, Point]:
@@ -262,21 +248,16 @@ class Workload(ExperimentSelection):
 
         Each is added to `settings` on first use, with FedAvg alone.
         """
-        if setting in self._calibrations:
-            return self._calibrations[setting]
-        base, paper = self.settings[setting], self.paper_of[setting]
-        if base.unstated is None:
-            raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
-        where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
-        found = {
-            f"{setting}~calibration~{format_hyperparameters(point.options)}": point
-            for point in points(base, base.unstated, *where)
-        }
-        for name, point in found.items():
-            variants = [Variant(base.unstated.algorithm, {})]
-            self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
-        self._calibrations[setting] = found
-        return found
+        unstated, where = self._search(setting, "unstated")
+        if setting not in self._calibrations:
+            self._calibrations[setting] = {
+                f"{setting}~calibration~{format_hyperparameters(point.options)}": point
+                for point in points(self.settings[setting], unstated, *where)
+            }
+            for name, point in self._calibrations[setting].items():
+                data = point.setting.model_dump(mode="json")
+                self._add(name, data, where, [Variant(unstated.algorithm, {})])
+        return self._calibrations[setting]
 
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
@@ -284,26 +265,40 @@ class Workload(ExperimentSelection):
         Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
         selected or not: a baseline is tuned beside those that are.
         """
-        if setting in self._tunings:
-            return self._tunings[setting]
-        base, paper = self.settings[setting], self.paper_of[setting]
-        if base.tuning is None:
-            raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `tuning`")
-        if base.tuning.trials_of:
-            return self.tuning_grid(trials_owner(self, setting, base.tuning))
-        variants = [
-            Variant(algorithm, row)
-            for algorithm, grid in base.tuning.algorithms.items()
-            for row in product(grid)
-        ]
-        points = {
-            f"{setting}~tuning~{format_hyperparameters(point)}": point
-            for point in product(base.tuning.grid)
-        }
-        for name, point in points.items():
-            self._add(name, base.tuned_at(point), paper, f"settings.{setting}.tuning", variants)
-        self._tunings[setting] = points
-        return points
+        tuning, where = self._search(setting, "tuning")
+        if tuning.trials_of:
+            return self.tuning_grid(trials_owner(self, setting, tuning))
+        if setting not in self._tunings:
+            variants = [
+                Variant(algorithm, row)
+                for algorithm, grid in tuning.algorithms.items()
+                for row in product(grid)
+            ]
+            self._tunings[setting] = {
+                f"{setting}~tuning~{format_hyperparameters(point)}": point
+                for point in product(tuning.grid)
+            }
+            for name, point in self._tunings[setting].items():
+                self._add(name, self.settings[setting].tuned_at(point), where, variants)
+        return self._tunings[setting]
+
+    def _search(self, setting: str, key: str) -> tuple[Any, tuple[str, str]]:
+        """The `unstated` or the `tuning` of a setting, and its file and place. Raises SpecError if it has none."""
+        file, search = self.file_of(setting), getattr(self.settings[setting], key)
+        if search is None:
+            raise SpecError(f"{file}: settings.{setting}: has no `{key}`")
+        return search, (file, f"settings.{setting}.{key}")
+
+    def _add(
+        self, name: str, data: dict[str, Any], where: tuple[str, str], variants: list[Variant]
+    ) -> None:
+        """Make a point of a grid a setting: <setting>~<kind>~<what differs>."""
+        if name not in self.settings:
+            self.settings[name] = check(data, Setting, *where)
+            self.paper_of[name] = self.paper_of[name.partition("~")[0]]
+        if name not in self.variants:  # `restricted_to` has its own
+            self.variants[name] = dict(zip(variants, variants, strict=True))
+            self.__dict__.pop("runs", None)
 
     def choices(self, artifact: Artifact) -> list[str]:
         """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
@@ -329,16 +324,6 @@ class Workload(ExperimentSelection):
     def tuning_of(self, run: Run) -> Tuning | None:
         """The tuning whose choice a run takes; None if it runs with the reported values."""
         return self.settings[run.setting].tuning if run.variant.tuned else None
-
-    def _add(
-        self, name: str, data: dict[str, Any], paper: str, where: str, variants: list[Variant]
-    ) -> None:
-        if name not in self.settings:
-            self.settings[name] = check(data, Setting, f"papers/{paper}.yaml", where)
-            self.paper_of[name] = paper
-        if name not in self.variants:  # `restricted_to` has its own
-            self.variants[name] = dict(zip(variants, variants, strict=True))
-            self.__dict__.pop("runs", None)
 
 
 def usual_config(root: Path, without: Collection[str] = ()) -> Config:

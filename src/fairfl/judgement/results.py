@@ -217,9 +217,7 @@ def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, 
 
     Not whatever lies in the folder of results: an earlier run may have left what is out of date.
     """
-    settings = dict.fromkeys(
-        setting for _, _, artifact in workload.artifacts.values() for setting in artifact.settings
-    )
+    settings = dict.fromkeys(setting for _, setting in workload.shown_settings())
     return Results(
         {**files, "reported": _reported(root, workload.papers)},
         workload.sharing.metrics,

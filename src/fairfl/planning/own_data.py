@@ -44,9 +44,7 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
                     )
                 found[name] = [own.metadata["source"], *json.loads(said.get("changed", "[]"))]
         except FairflError as error:
-            raise FairflError(
-                f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}"
-            ) from None
+            raise FairflError(f"{workload.file_of(name)}: settings.{name}: {error}") from None
     return found
 
 
