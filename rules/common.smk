@@ -11,14 +11,16 @@ from fairfl.planning.requests import Requests
 from fairfl.planning.restriction import affordable
 
 workload = session.load(
-    config, affordable, checks=[preflight.check, preflight.check_printed, own_data.dealt, trial.check]
+    config,
+    affordable,
+    checks=[preflight.check, preflight.check_printed, own_data.partition_own_data, trial.check],
 )
 
 if session.display and not session.gpus:
     session.display.expected = functools.partial(expected, workload.scale.scale, session.cores)
 
 RESULTS = session.results
-requests = Requests(workload, Path(RESULTS), on_gpu=bool(session.gpus), asks=session.cores is None)
+requests = Requests(workload, Path(RESULTS), is_on_gpu=bool(session.gpus), is_cluster=session.cores is None)
 
 
 pathvars:

@@ -108,9 +108,9 @@ def metrics() -> Iterator[tuple[str, ...]]:
     said = meanings()
     for name, (unit, vector, function) in registry.METRICS.items():
         yield name, unit, OF[vector], meaning(name, function, said)
-    for name, (unit, function) in registry.ALONG.items():
+    for name, (unit, function) in registry.CURVE_METRICS.items():
         yield name, unit, "mean accuracy along training", meaning(name, function, said)
-    for name, (unit, function) in registry.AGAINST.items():
+    for name, (unit, function) in registry.BASELINE_METRICS.items():
         yield name, unit, "accuracies a_k, and b_k of the artifact's `baseline`", meaning(name, function, said)
     for name, unit in registry.SUMMED.items():
         yield name, unit, "the run", meaning(name, None, said)
@@ -214,7 +214,7 @@ def _kind(one: dict[str, Any]) -> str:
 
 def suffixes() -> Iterator[tuple[str, ...]]:
     yield "`_late`", "as the mean over the last evaluations"
-    for name in registry.SELECTED:
+    for name in registry.ROUND_SELECTORS:
         yield f"`_{name}`", SELECTED[name]
     yield "`_validation`", "on validation data, of " + " and ".join(f"`{name}`" for name in registry.LOCAL)
 

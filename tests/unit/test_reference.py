@@ -12,7 +12,7 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
 from fairfl.metrics import accuracy, registry
-from fairfl.metrics.registry import AGAINST, LOCAL, METRICS, UNITS, Vectors
+from fairfl.metrics.registry import BASELINE_METRICS, LOCAL, METRICS, UNITS, Vectors
 from tests import reference
 
 NUMPY = {
@@ -26,8 +26,8 @@ def test_a_formula_is_what_the_function_computes(name):
     numbers = NUMPY | {"v": a, "a": a, "b": b, "K": len(a)}
     numbers |= {"max": _largest, "floor": lambda number: int(np.floor(number))}
     told = eval(reference.FORMULAS[name], {}, numbers)
-    function = (METRICS | AGAINST | LOCAL)[name][-1]
-    assert told == pytest.approx(function(a, b) if name in AGAINST else function(a), rel=1e-9)
+    function = (METRICS | BASELINE_METRICS | LOCAL)[name][-1]
+    assert told == pytest.approx(function(a, b) if name in BASELINE_METRICS else function(a), rel=1e-9)
 
 
 def _largest(*values):
@@ -35,11 +35,11 @@ def _largest(*values):
 
 
 def test_every_metric_over_clients_has_a_formula_and_every_other_is_described():
-    assert {*METRICS, *AGAINST, *LOCAL} == set(reference.FORMULAS)
+    assert {*METRICS, *BASELINE_METRICS, *LOCAL} == set(reference.FORMULAS)
     told = {name for name, *_ in reference.metrics()}
-    plain = {name for name in UNITS if not name.endswith(("_late", *registry.SELECTED)) and name not in told}
+    plain = {name for name in UNITS if not name.endswith(("_late", *registry.ROUND_SELECTORS)) and name not in told}
     assert plain <= {f"{name}_validation" for name in LOCAL}
-    assert registry.SELECTED.keys() == reference.SELECTED.keys()
+    assert registry.ROUND_SELECTORS.keys() == reference.SELECTED.keys()
 
 
 def on_the_page(kind: str, text: str) -> list[str]:

@@ -48,11 +48,15 @@ def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
         return with_changes(named, changes, *where).training() != named.training()
 
     grid = {fact: described.options(fact) for fact, described in unstated.facts.items()}
-    departs = {(fact, shown) for fact in grid for shown, changes in grid[fact] if differs(changes)}
-    found = [Point({}, {}, [], named)]
+    departs = {
+        (fact, option) for fact in grid for option, changes in grid[fact] if differs(changes)
+    }
+    grid_points = [Point({}, {}, [], named)]
     for point in product(grid):
-        options = {fact: shown for fact, (shown, _) in point.items()}
+        options = {fact: option for fact, (option, _) in point.items()}
         if departures := [fact for fact in options if (fact, options[fact]) in departs]:
             changes = {key: value for _, keys in point.values() for key, value in keys.items()}
-            found.append(Point(options, changes, departures, with_changes(named, changes, *where)))
-    return found
+            grid_points.append(
+                Point(options, changes, departures, with_changes(named, changes, *where))
+            )
+    return grid_points

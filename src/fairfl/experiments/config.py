@@ -186,7 +186,7 @@ class Config(_FromTheCommandLine):
 
     @model_validator(mode="before")
     @classmethod
-    def _null(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _read_null(cls, values: dict[str, Any]) -> dict[str, Any]:
         """`--config seeds=null` arrives as text."""
         if "other_torch" in values:
             raise ValueError("other_torch: unknown key; did you mean 'numerics_mismatch'?")
@@ -197,7 +197,7 @@ class Config(_FromTheCommandLine):
         "papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before"
     )
     @classmethod
-    def _listed(cls, value: Any) -> Any:
+    def _split_text(cls, value: Any) -> Any:
         """`--config papers=eagle` and `papers=eagle,vred` mean a list."""
         if isinstance(value, str):
             return split_selectors(value)
@@ -209,13 +209,13 @@ class Config(_FromTheCommandLine):
 
     @field_validator("cuda_graphs", mode="before")
     @classmethod
-    def _off(cls, value: Any) -> Any:
+    def _read_off(cls, value: Any) -> Any:
         """YAML reads `off` as false."""
         return "off" if value is False else value
 
     @field_validator("budget")
     @classmethod
-    def _spendable(cls, value: float | None, info: ValidationInfo) -> float | None:
+    def _check_budget(cls, value: float | None, info: ValidationInfo) -> float | None:
         if value is not None and info.data.get("recorded") == "only":
             raise ValueError(
                 f"{value:g}: nothing is trained with recorded: only; leave one of them out"
@@ -224,7 +224,7 @@ class Config(_FromTheCommandLine):
 
     @field_validator("mirrors")
     @classmethod
-    def _addresses(cls, value: list[str]) -> list[str]:
+    def _check_addresses(cls, value: list[str]) -> list[str]:
         for place in value:
             try:
                 scheme = urllib.parse.urlsplit(place).scheme
@@ -244,18 +244,18 @@ def with_papers(config: Config, available: Iterable[str], without: Collection[st
 
     Raises SpecError for a name or pattern that no paper has.
     """
-    known, chosen = list(available), dict[str, None]()
-    for wanted in config.papers:
-        found = [
+    names, chosen = list(available), dict[str, None]()
+    for pattern in config.papers:
+        matches = [
             name
-            for name in known
-            if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)
+            for name in names
+            if name == pattern or name != TEMPLATE and fnmatchcase(name, pattern)
         ]
-        if not found:
+        if not matches:
             raise SpecError(
-                f"config.yaml: papers: no paper {plain_data.shown(wanted)}{nearest(wanted, known)}"
+                f"config.yaml: papers: no paper {plain_data.shown(pattern)}{nearest(pattern, names)}"
             )
-        chosen |= dict.fromkeys(name for name in found if name not in without)
+        chosen |= dict.fromkeys(name for name in matches if name not in without)
     return config.model_copy(update={"papers": list(chosen)})
 
 

@@ -148,20 +148,20 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
     Raises SpecError with file, key, value and the nearest name if a file names a paper, an artifact, a setting, an
     algorithm or a metric that does not exist.
     """
-    found = {name: Explanations(paper=name) for name in papers}
+    explanations = {name: Explanations(paper=name) for name in papers}
     for path in yaml_files(root / FOLDER).values():
         file = str(FOLDER / path.name)
         read = called_like_file(check(load(path), Explanations, file), "paper", Path(file))
         if path.stem not in papers:
             raise SpecError(f"{file}: no paper {shown(path.stem)}{nearest(path.stem, papers)}")
         _check_names(file, read, papers[path.stem])
-        found[path.stem] = read
-    return found
+        explanations[path.stem] = read
+    return explanations
 
 
 def _check_names(file: str, read: Explanations, paper: Paper) -> None:
     places = [*(f"{paper.paper}_{key}" for key in paper.artifacts), *paper.settings]
-    known = names_of(
+    selectors = names_of(
         row.variant
         for artifact in paper.artifacts.values()
         for setting in artifact.settings
@@ -174,8 +174,8 @@ def _check_names(file: str, read: Explanations, paper: Paper) -> None:
             raise SpecError(f"{file}: differences: {hint}")
         for number, one in enumerate(tried):
             for name in one.algorithms or ():
-                if selected_by(name) not in known:
-                    hint = f"no row has {shown(name)}{nearest(name, sorted(known.values()))}"
+                if selected_by(name) not in selectors:
+                    hint = f"no row has {shown(name)}{nearest(name, sorted(selectors.values()))}"
                     raise SpecError(f"{where}.{number}.algorithms: {hint}")
             for name in one.metrics or ():
                 if not {name, family(name)} & paper.metrics.keys():

@@ -29,7 +29,7 @@ class Layout(Strict):
     )
 
     @model_validator(mode="after")
-    def _one_side(self) -> "Layout":
+    def _check_sides(self) -> "Layout":
         if both := set(self.down) & set(self.across):
             raise ValueError(f"{both.pop()!r} cannot run both down and across")
         return self

@@ -215,7 +215,7 @@ class Artifact(SelectedArtifact):
     """A table or a figure."""
 
     @model_validator(mode="after")
-    def _shape(self) -> "Artifact":
+    def _check_shape(self) -> "Artifact":
         if self.kind in ("figure", "illustration") and not self.plot:
             raise ValueError("a figure needs `plot`")
         if self.kind == "table" and not (self.settings and self.columns):
@@ -265,7 +265,7 @@ class Artifact(SelectedArtifact):
             yield "layout.brackets:", metric, self.columns
 
     @model_validator(mode="after")
-    def _placed(self) -> "Artifact":
+    def _check_layout(self) -> "Artifact":
         grouped = set(chain(*self.layout.blocks))
         if missing := [name for name in self.settings if grouped and name not in grouped]:
             raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
@@ -333,7 +333,7 @@ class Paper(Strict):
         return value
 
     @model_validator(mode="after")
-    def _checked(self) -> "Paper":
+    def _check_whole(self) -> "Paper":
         check_names(self)
         check_sources(self)
         return self

@@ -33,10 +33,10 @@ def check_sources(paper: "Paper") -> None:
 
 def check_names(paper: "Paper") -> None:
     """Raises ValueError if a part of the paper names what there is not, or two parts have one name."""
-    for where, name, known in _names(paper):
-        if name not in known:
-            hint = _how_to_describe(name) if known is paper.metrics else ""
-            raise ValueError(f"{where}: unknown {name!r}{nearest(name, known)}{hint}")
+    for where, name, valid in _names(paper):
+        if name not in valid:
+            hint = _how_to_describe(name) if valid is paper.metrics else ""
+            raise ValueError(f"{where}: unknown {name!r}{nearest(name, valid)}{hint}")
     for name, artifact in paper.artifacts.items():
         if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
             raise ValueError(f"artifacts.{name}: two claims share an id")

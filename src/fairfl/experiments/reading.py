@@ -74,10 +74,10 @@ class SettingFactors:
             raise SpecError(
                 f"{where}: levels: {shown(levels)}: expected one each of {', '.join(self.levels) or 'no factors'}"
             )
-        for (factor, known), name in zip(self.levels.items(), names, strict=True):
-            if name not in known:
+        for (factor, options), name in zip(self.levels.items(), names, strict=True):
+            if name not in options:
                 raise SpecError(
-                    f"{where}: levels: {factor} has no level {shown(name)}{nearest(name, known)}"
+                    f"{where}: levels: {factor} has no level {shown(name)}{nearest(name, options)}"
                 )
         named = dict(zip(self.levels, names, strict=True))
         return [self.levels[factor][name] or {} for factor, name in named.items()] + [
@@ -97,19 +97,19 @@ class SettingFactors:
             if unknown := [name for name in names if name not in self.levels[factor]]:
                 text = f"{factor} has no level {shown(unknown[0])}{nearest(unknown[0], self.levels[factor])}"
                 raise SpecError(f"{self.file}: artifacts: settings: {text}")
-        found = [
+        matches = [
             name
             for name, setting in settings.items()
             if (levels := setting.get("levels"))
             and all(levels[factor] in names for factor, names in wanted.items())
         ]
-        return {**artifact, "settings": found}
+        return {**artifact, "settings": matches}
 
 
 def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
     """Resolve `extends: name` of settings against `templates` and earlier settings, and their `levels`."""
     templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
-    known, factors = [*templates, *settings], SettingFactors(_mapping(raw, "factors", file), file)
+    names, factors = [*templates, *settings], SettingFactors(_mapping(raw, "factors", file), file)
 
     def resolve(name: str, trail: tuple[str, ...]) -> dict:
         where = f"{file}: settings.{format_place((*trail, name)[:1])}"
@@ -118,7 +118,7 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
         body = settings.get(name, templates.get(name))
         if not isinstance(body, dict):
             fault = (
-                f"extends unknown {shown(name)}{nearest(name, known)}"
+                f"extends unknown {shown(name)}{nearest(name, names)}"
                 if trail
                 else "expected `key: value` lines"
             )
@@ -126,7 +126,7 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
         own = {key: value for key, value in body.items() if key not in ("extends", "levels")}
         parent = body.get("extends")
         if not isinstance(parent, str | None):
-            raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
+            raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, names)}")
         laid = {} if parent is None else resolve(parent, (*trail, name))
         laid.pop("levels", None)  # another setting is another point of the grid, or none
         for level in factors.chosen(body.get("levels"), where):

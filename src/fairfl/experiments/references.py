@@ -39,20 +39,20 @@ def check_references(workload: "Workload") -> None:
 
 def _check_selected(workload: "Workload") -> None:
     """What config.yaml selects is there: settings, algorithms or variants of them."""
-    for wanted in workload.config.settings or []:
-        if not fnmatch.filter(workload.settings, wanted):
+    for pattern in workload.config.settings or []:
+        if not fnmatch.filter(workload.settings, pattern):
             raise SpecError(
-                f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}"
+                f"config.yaml: settings: no setting {shown(pattern)}{nearest(pattern, workload.settings)}"
             )
-    known = names_of(
+    selectors = names_of(
         row.variant
         for artifact, setting in workload.shown_settings()
         for row in artifact.variants_in(setting)
     )
     for text in workload.config.algorithms or []:
-        if selected_by(text) not in known:
+        if selected_by(text) not in selectors:
             raise SpecError(
-                f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}"
+                f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, selectors.values())}"
             )
 
 

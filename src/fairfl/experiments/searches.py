@@ -101,7 +101,7 @@ class Tuning(Strict):
     )
 
     @model_validator(mode="after")
-    def _points(self) -> "Tuning":
+    def _check_counts(self) -> "Tuning":
         for axes in self.algorithms.values():
             _check_grid(self.grid, axes)
         return self
@@ -133,7 +133,7 @@ class Fact(Strict):
     readings: dict[str, Reading] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _either(self) -> "Fact":
+    def _check_one_of(self) -> "Fact":
         if bool(self.values) == bool(self.readings):
             raise ValueError("expected `values` of one key, or `readings`, and not both")
         if self.readings and self.key:
@@ -167,10 +167,10 @@ class Unstated(Strict):
 
     @field_validator("facts")
     @classmethod
-    def _filed(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
+    def _check_folder(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
         _check_points(len(fact.options(name)) for name, fact in facts.items())
         longest: dict[str, Value] = {
-            name: max((format_value(shown) for shown, _ in fact.options(name)), key=len)
+            name: max((format_value(value) for value, _ in fact.options(name)), key=len)
             for name, fact in facts.items()
         }
         check_folder(longest)

@@ -35,10 +35,10 @@ class ExperimentSelection:
     def known(self) -> dict[str, tuple[str, str, Artifact]]:
         """Artifacts that may be targets: 'eagle_table8' -> (paper, id, artifact), each with its selected settings."""
         every = {
-            f"{name}_{key}": (name, key, kept)
+            f"{name}_{key}": (name, key, part)
             for name in self.config.papers
             for key, artifact in self.papers[name].artifacts.items()
-            if (kept := self._restricted(artifact)) is not None
+            if (part := self._restricted(artifact)) is not None
         }
         if self.config.artifacts is None:
             return every
@@ -66,10 +66,10 @@ class ExperimentSelection:
         return f"papers/{self.paper_of[setting]}.yaml"
 
     def selected(self, setting: str) -> bool:
-        matches, wanted = partial(fnmatch.fnmatchcase, setting), self.config.settings
-        if wanted is None:
+        matches, patterns = partial(fnmatch.fnmatchcase, setting), self.config.settings
+        if patterns is None:
             return not any(map(matches, self.scale.left_out))
-        return any(map(matches, wanted))
+        return any(map(matches, patterns))
 
     @property
     def open(self) -> list[str]:
@@ -90,9 +90,9 @@ class ExperimentSelection:
 
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
-        kept = list(filter(self.selected, artifact.settings))
+        settings = list(filter(self.selected, artifact.settings))
         return (
-            artifact.model_copy(update={"settings": kept})
-            if kept or not artifact.settings
+            artifact.model_copy(update={"settings": settings})
+            if settings or not artifact.settings
             else None
         )

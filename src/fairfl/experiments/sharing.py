@@ -20,15 +20,15 @@ def with_setting_owners(
         for artifact in paper.artifacts.values():
             for setting in {*artifact.settings} - own:
                 borrowers.setdefault(setting.partition("_")[0], key)
-    found = dict(papers)
+    every = dict(papers)
     for name in sorted(borrowers.keys() & available.keys() - papers.keys()):
         try:
-            found[name] = load_paper(available[name])
+            every[name] = load_paper(available[name])
         except SpecError as error:
             raise SpecError(
                 f"papers/{borrowers[name]}.yaml: takes a setting from another file: {error}"
             ) from None
-    return found
+    return every
 
 
 class Sharing:
@@ -81,14 +81,14 @@ class Sharing:
                             f"{setting} are in {shown(metrics[key].unit)}, as papers/{lender}.yaml says"
                         )
                 for key in self._in(name, setting):
-                    given, used = (
+                    defaults, usage = (
                         self._papers[name].algorithms[key].defaults,
                         self.usage(setting, key),
                     )
-                    if used and given and given != used.defaults:
+                    if usage and defaults and defaults != usage.defaults:
                         yield (
-                            f"papers/{name}.yaml: algorithms.{key}.defaults: {shown(given)}: {setting} is of "
-                            f"papers/{lender}.yaml, where they are {shown(used.defaults)}; leave them out, and "
+                            f"papers/{name}.yaml: algorithms.{key}.defaults: {shown(defaults)}: {setting} is of "
+                            f"papers/{lender}.yaml, where they are {shown(usage.defaults)}; leave them out, and "
                             "name what differs in the rows' hyperparameters"
                         )
 

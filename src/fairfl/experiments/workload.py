@@ -87,10 +87,10 @@ class Workload(ExperimentSelection):
                     table[setting].setdefault(before, before)
         return table
 
-    def _check_equal(self, setting: str, known: Variant, variant: Variant) -> None:
+    def _check_equal(self, setting: str, first: Variant, variant: Variant) -> None:
         """Raises SpecError if two variants that are named alike train with other values, such as 1 and '1'."""
-        if repr(self._values(setting, known)) != repr(self._values(setting, variant)):
-            both = " and ".join(shown(dict(one.values)) for one in (known, variant))
+        if repr(self._values(setting, first)) != repr(self._values(setting, variant)):
+            both = " and ".join(shown(dict(one.values)) for one in (first, variant))
             where = f"{self.file_of(setting)}: {setting}: {variant.algorithm}"
             raise SpecError(f"{where}: {both} are two values that files name alike: write another")
 
@@ -226,11 +226,11 @@ class Workload(ExperimentSelection):
         paper, setting = self.papers[self.paper_of[run.setting]], self.settings[run.setting]
         file, where = self.file_of(run.setting), f"{run.setting}: {run.variant}"
         modifiers = {}
-        for name, given in split_modifiers(dict(run.variant.values))[1].items():
+        for name, parameters_of_row in split_modifiers(dict(run.variant.values))[1].items():
             values = {
                 **paper.modifiers.get(name, {}),
                 **setting.modifiers.get(name, {}),
-                **given,
+                **parameters_of_row,
             }
             modifiers[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
@@ -348,14 +348,14 @@ def load_workload(
         try:
             return completed(_load(root, asked, faulty))
         except FairflError as error:
-            found = re.match(rf"({re.escape(str(root))}/)?papers/(.+?)\.ya?ml\b", str(error))
+            match = re.match(rf"({re.escape(str(root))}/)?papers/(.+?)\.ya?ml\b", str(error))
             if (
-                not found
-                or found[2] in (*asked.papers, *faulty)
-                or found[2] not in yaml_files(root / "papers")
+                not match
+                or match[2] in (*asked.papers, *faulty)
+                or match[2] not in yaml_files(root / "papers")
             ):
                 raise
-            faulty[found[2]] = str(error).removeprefix(f"{root}/")
+            faulty[match[2]] = str(error).removeprefix(f"{root}/")
 
 
 def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:

@@ -11,10 +11,10 @@ _USUAL = {"threads": "1", "backend": "auto"}
 
 def describe_numerics(runs: Iterable[Arithmetic]) -> str:
     """What is to be said of runs in one table: 'threads 1 (9 runs) and 2 (1 run)'; '' if they are alike and usual."""
-    found, usual = list(runs), _USUAL | {"torch": version("torch")}
+    numerics, usual = list(runs), _USUAL | {"torch": version("torch")}
     parts = []
     for part in PARTS:
-        counts = Counter(run[part] for run in found if part in run)
+        counts = Counter(run[part] for run in numerics if part in run)
         most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if len(most) > 1:
             each = [f"{value} ({count} run{'s'[count == 1 :]})" for value, count in most]

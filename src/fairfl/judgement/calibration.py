@@ -77,11 +77,13 @@ def choose(spec: CalibrateSpec) -> dict[str, Any]:
     results = Results(spec.files, lambda _: spec.metrics)
     reported = [_reported(results, spec.setting, metric) for metric in spec.targets]
     ours = [_ours(results, point.setting, spec.targets) for point in spec.points]
-    misfits, worse, noise = fits(spec, ours, reported)
+    misfits, worse, noise = compute_misfits(spec, ours, reported)
     fitting = np.flatnonzero(worse < 1 - spec.level).tolist()
-    known = None not in noise
+    is_noise_known = None not in noise
     chosen = spec.points[
-        min(fitting, key=lambda n: (len(spec.points[n].departures), misfits[n])) if known else 0
+        min(fitting, key=lambda n: (len(spec.points[n].departures), misfits[n]))
+        if is_noise_known
+        else 0
     ]
     points = [
         {
@@ -98,8 +100,8 @@ def choose(spec: CalibrateSpec) -> dict[str, Any]:
         "data": spec.data,
         "chosen": chosen.options,
         "changes": chosen.changes,
-        "told_apart": known and 0 not in fitting,
-        "explanation": _explanation(spec, chosen, known, len(fitting)),
+        "told_apart": is_noise_known and 0 not in fitting,
+        "explanation": _explanation(spec, chosen, is_noise_known, len(fitting)),
         "targets": {
             metric: {"reported": number, "tolerance": tolerance, "noise": one}
             for (metric, tolerance), number, one in zip(
@@ -111,13 +113,13 @@ def choose(spec: CalibrateSpec) -> dict[str, Any]:
 
 
 def _ours(results: Results, setting: str, metrics: Mapping[str, float]) -> list[Cell]:
-    found = []
+    cells = []
     for metric in metrics:
         cell = results.ours.find(setting, FEDAVG, metric)
         if cell is None:
             raise FairflError(f"{setting}: {FEDAVG}: no run measured {metric}")
-        found.append(cell)
-    return found
+        cells.append(cell)
+    return cells
 
 
 def _reported(results: Results, setting: str, metric: str) -> float:
@@ -130,7 +132,7 @@ def _reported(results: Results, setting: str, metric: str) -> float:
     )
 
 
-def fits(
+def compute_misfits(
     spec: CalibrateSpec, ours: Sequence[Sequence[Cell]], reported: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, list[float | None]]:
     """Misfit of each point, share of draws in which the best one fits better, and what one seed makes of each target.
@@ -159,9 +161,9 @@ def fits(
         for metric, number in zip(spec.targets, reported, strict=True)
     ]
     generator = np.random.default_rng(0)
-    drawn = means + _errors(generator, residuals, len(seeds))
+    resampled = means + _errors(generator, residuals, len(seeds))
     paper = published + rounding * generator.uniform(-1, 1, (DRAWS, 1, len(reported)))
-    again = misfit(drawn, paper + _errors(generator, residuals[[best]], spec.reported_seeds))
+    again = misfit(resampled, paper + _errors(generator, residuals[[best]], spec.reported_seeds))
     worse = np.mean(again[:, [best]] < again, axis=0)
     noise = [*unknown] if len(seeds) < 2 else np.std(values[best], axis=0, ddof=1).tolist()
     return misfits, np.where(np.isnan(misfits), np.nan, worse), noise
@@ -188,10 +190,12 @@ def _errors(generator: np.random.Generator, residuals: np.ndarray, seeds: int) -
 
 
 # -- for readers --------------------------------------------------------------------------------
-def _explanation(spec: CalibrateSpec, chosen: CalibrationPoint, known: bool, fitting: int) -> str:
+def _explanation(
+    spec: CalibrateSpec, chosen: CalibrationPoint, is_noise_known: bool, fitting: int
+) -> str:
     """Why a point was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
     best = f"the best of {len(spec.points)} points"
-    if not known:
+    if not is_noise_known:
         why = (
             "One seed a point does not say how sure the numbers are"
             if fitting
@@ -201,19 +205,19 @@ def _explanation(spec: CalibrateSpec, chosen: CalibrationPoint, known: bool, fit
     elif chosen == spec.points[0]:
         text = f"FedAvg cannot tell the named choices from {best}, so they stay."
     else:
-        kept = ", ".join(fact for fact in spec.facts if fact not in chosen.departures)
+        unchanged = ", ".join(fact for fact in spec.facts if fact not in chosen.departures)
         text = (
             f"FedAvg tells the named choices from {best}. Of the {fitting} that fit as far as seeds can tell, "
-            f"the one that departs least from the named choices is taken. As named: {kept or 'none'}."
+            f"the one that departs least from the named choices is taken. As named: {unchanged or 'none'}."
         )
     demonstration = f" A demonstration only: the scale changes {', '.join(spec.changed)}."
     return text + (demonstration if spec.changed else "")
 
 
-def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
+def markdown(choice: Mapping[str, Any], why: Mapping[str, str]) -> str:
     """The page of one choice: what was asked, what came out, the fit of each point, the best first."""
-    metrics = made["targets"]
-    chosen = ", ".join(f"{fact} = {value}" for fact, value in made["chosen"].items())
+    metrics = choice["targets"]
+    chosen = ", ".join(f"{fact} = {value}" for fact, value in choice["chosen"].items())
     tolerances = ", ".join(
         f"{metric} ± {target['tolerance']:g}" for metric, target in metrics.items()
     )
@@ -223,18 +227,18 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
         ["---"] * (len(why) + len(metrics) + 3),
         ["reported", *[""] * len(why), *printed, "", ""],
     ]
-    for point in made["points"]:
+    for point in choice["points"]:
         options = point["options"]
-        name = ["chosen"] * (options == made["chosen"]) + ["as named"] * (not options)
+        name = ["chosen"] * (options == choice["chosen"]) + ["as named"] * (not options)
         numbers = [*(point["ours"][metric] for metric in metrics), point["misfit"], point["worse"]]
-        shown = ["diverged" if number is None else f"{number:.4g}" for number in numbers]
+        texts = ["diverged" if number is None else f"{number:.4g}" for number in numbers]
         lines.append(
-            [", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *shown]
+            [", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *texts]
         )
     text = [
-        f"# What {made['setting']} does not say",
-        f"Chosen on FedAvg's reported row only: **{chosen or 'as the YAML names them'}**. {made['explanation']}",
-        f"Made from {made['data']}.",
+        f"# What {choice['setting']} does not say",
+        f"Chosen on FedAvg's reported row only: **{chosen or 'as the YAML names them'}**. {choice['explanation']}",
+        f"Made from {choice['data']}.",
         "\n".join(f"- `{fact}`: {reason}" for fact, reason in why.items()),
         f"A miss that counts 1: {tolerances}. `misfit` is the root mean square of the misses. `worse` is the share of "
         "draws of other seeds in which the best point fits better than this one.",
@@ -242,9 +246,9 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str]) -> str:
     ]
     if chosen:
         setting: dict[str, Any] = {}
-        for key, value in {**made["changes"], "unstated.fitted": chosen}.items():
+        for key, value in {**choice["changes"], "unstated.fitted": chosen}.items():
             setting = with_key(setting, key, value)
-        pasted = yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
+        pasted = yaml.safe_dump({"settings": {choice["setting"]: setting}}, sort_keys=False)
         text.append(
             f"To take it, merge this into the setting in its paper's file:\n\n```yaml\n{pasted}```"
         )

@@ -15,7 +15,7 @@ from fairfl.experiments.parts import PARTS, Count, PartName, Seed
 from fairfl.metrics.registry import (
     DIFFER,
     FAMILIES,
-    SELECTED,
+    ROUND_SELECTORS,
     Vectors,
     by_round,
     classified,
@@ -185,8 +185,8 @@ def values_of(spec: CollectSpec, curves: pd.DataFrame, against: References) -> V
     values = {name: above(name, spec.gap_part) for name in against}
     if spec.gap_part != "validation" and "gap_validation" in table:
         values["gap_validation"] = above("gap", "validation")
-    shown = ["loss", "accuracy", "recall"] if classified(table, spec.reported_part) else ["loss"]
-    values |= {name: reported[name] for name in shown}
+    names = ["loss", "accuracy", "recall"] if classified(table, spec.reported_part) else ["loss"]
+    values |= {name: reported[name] for name in names}
     return {name: by_round(of, table) for name, of in values.items()}
 
 
@@ -211,9 +211,9 @@ def last_vectors(
 
 
 def selected_rows(spec: CollectSpec, values: Values) -> list[tuple[str, str, float]]:
-    """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
+    """Metrics in the rounds of ROUND_SELECTORS, of those with trained models and finite losses."""
     rows = []
-    for name, least in SELECTED.items() if "accuracy" in values else ():
+    for name, least in ROUND_SELECTORS.items() if "accuracy" in values else ():
         scores = {number: least(of) for number, (_, of) in values["accuracy"].items() if number}
         finite = [number for number, score in scores.items() if not np.isnan(score)]
         if finite:

@@ -33,7 +33,7 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
 
     Ours are means over the seeds that baseline and method both have, where they share any.
     """
-    found: dict[tuple[str, Variant, str], Cell] = {}
+    cells: dict[tuple[str, Variant, str], Cell] = {}
     fitted = False
     for line in lines:
         if line.setting == headline.setting:
@@ -44,17 +44,17 @@ def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Ch
             }
             for side, number in sides.items():
                 if number.mean is not None:
-                    found.setdefault((side, line.variant, line.metric), number)
-    made = {}
+                    cells.setdefault((side, line.variant, line.metric), number)
+    changes_by_side = {}
     for side in ("ours", "reported"):
         numbers: list[Cell] = []
         for metric in (headline.fairness, headline.utility):
             rows = (headline.baseline, headline.method)
-            pair = [found.get((side, row.variant, metric), Cell(None)) for row in rows]
+            pair = [cells.get((side, row.variant, metric), Cell(None)) for row in rows]
             both = sorted(pair[0].by_seed.keys() & pair[1].by_seed.keys())
             numbers += [_over(number, both) for number in pair]
-        before, after, utility, kept = (number.mean for number in numbers)
-        gain = None if kept is None or utility is None else kept - utility
+        before, after, base_utility, utility = (number.mean for number in numbers)
+        gain = None if base_utility is None or utility is None else utility - base_utility
         few = min((number.seeds for number in numbers if number.mean is not None), default=0)
-        made[side] = Change(before, after, gain, few, side == "ours" and fitted)
-    return made
+        changes_by_side[side] = Change(before, after, gain, few, side == "ours" and fitted)
+    return changes_by_side

@@ -98,19 +98,19 @@ def measurements(
         if line.artifact not in other and comparable(line):
             cells.setdefault(measurement(line), []).append(line)
     return {
-        found: places
-        for found, places in cells.items()
+        number: places
+        for number, places in cells.items()
         if not any(place.contradiction for place in places)
     }
 
 
 def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count:
     """Counts over rows of comparison.csv, of this run or of the record."""
-    found = measurements(lines, other)
-    ran = [places for places in found.values() if places[0].verdict in CHECKED]
+    counted = measurements(lines, other)
+    ran = [places for places in counted.values() if places[0].verdict in CHECKED]
     fewer = [places[0].seeds for places in ran if places[0].fewer_seeds]
     return Count(
-        verdicts=Counter(places[0].verdict for places in found.values()),
+        verdicts=Counter(places[0].verdict for places in counted.values()),
         cells=sum(map(len, ran)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),

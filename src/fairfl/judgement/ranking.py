@@ -57,11 +57,11 @@ def _ranking(artifact: str, setting: str, metric: str, lines: list[ComparisonLin
     std = np.array([line.seed_std or 0.0 for line in lines])
     if std.any():
         generator = np.random.default_rng(0)
-        drawn = []
+        resampled = []
         for means, name in ((ours, "seeds"), (reported, "reported_seeds")):
             errors = std / np.sqrt([max(getattr(line, name), 1) for line in lines])
-            drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
-        low, high = np.quantile(taus(*drawn), [0.025, 0.975])
+            resampled.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
+        low, high = np.quantile(taus(*resampled), [0.025, 0.975])
         low, high = min(low, tau), max(high, tau)
     checked = not any(line.verdict.startswith("not comparable") for line in lines)
     numbers = _finite(tau), _finite(low), _finite(high), _finite(p)

@@ -129,10 +129,10 @@ def sign_test(won: Sequence[np.ndarray]) -> float:
 
 def holm(p: Sequence[float]) -> np.ndarray:
     """p values of a family, corrected by Holm's step-down procedure; NaN stays and counts for none."""
-    given = np.asarray(p, float)
-    order, tests = np.argsort(given), int(np.isfinite(given).sum())
-    corrected = np.empty(len(given))
+    values = np.asarray(p, float)
+    order, tests = np.argsort(values), int(np.isfinite(values).sum())
+    corrected = np.empty(len(values))
     corrected[order] = np.minimum(
-        1, np.maximum.accumulate(given[order] * np.arange(tests, tests - len(given), -1))
+        1, np.maximum.accumulate(values[order] * np.arange(tests, tests - len(values), -1))
     )
     return corrected

@@ -35,8 +35,8 @@ def comparison_text(lines: Iterable[ComparisonLine]) -> str:
 
     Fitted numbers are there to be seen, and count nowhere.
     """
-    kept = (line for line in lines if comparable(line) or line.verdict == "fitted")
-    return csv_text(_by_paper(kept), ComparisonLine, NUMBERS)
+    listed = (line for line in lines if comparable(line) or line.verdict == "fitted")
+    return csv_text(_by_paper(listed), ComparisonLine, NUMBERS)
 
 
 def differences_text(lines: Iterable[ComparisonLine]) -> str:
@@ -92,12 +92,12 @@ def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
     """What the record has of the selected artifacts and settings; [] where none are shown."""
     if not _shows_stored(workload, root):
         return []
-    known = {
+    selected = {
         (name, setting)
         for name, (_, _, artifact) in workload.artifacts.items()
         for setting in artifact.settings
     }
-    return [line for line in recorded_numbers(root) if (line.artifact, line.setting) in known]
+    return [line for line in recorded_numbers(root) if (line.artifact, line.setting) in selected]
 
 
 def ran_by_place(lines: Iterable[ComparisonLine]) -> dict[Place, ComparisonLine]:

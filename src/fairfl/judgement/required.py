@@ -15,8 +15,8 @@ from fairfl.judgement.cells import metric_of
 from fairfl.judgement.units import shown_as
 from fairfl.metrics.origin import origin, reference
 from fairfl.metrics.registry import (
-    AGAINST,
-    ALONG,
+    BASELINE_METRICS,
+    CURVE_METRICS,
     FAMILIES,
     KINDS,
     METRICS,
@@ -38,10 +38,10 @@ def unknown_metrics(paper: Paper) -> Iterator[str]:
             families = [f"{family}_{k}" for family in FAMILIES for k in ("k", 0)]
             yield f"metrics.{metric}: nothing measures it{nearest(metric, [*UNITS, *families])}"
             continue
-        known = dict.fromkeys([*shown_as(unit), *shown_as(unit.replace("nats", "mse"))])
-        for given in (described.unit, *described.other_units) if unit else ():
-            if given and given not in known:
-                yield f"metrics.{metric}.unit: {given!r}: it is measured in {unit}{nearest(given, known)}"
+        units = dict.fromkeys([*shown_as(unit), *shown_as(unit.replace("nats", "mse"))])
+        for printed_unit in (described.unit, *described.other_units) if unit else ():
+            if printed_unit and printed_unit not in units:
+                yield f"metrics.{metric}.unit: {printed_unit!r}: it is measured in {unit}{nearest(printed_unit, units)}"
 
 
 def missing(workload: Workload, paper: str, key: str, artifact: Artifact) -> Iterator[str]:
@@ -115,10 +115,12 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
         if name not in keys:
             yield f"options: no row has {name!r}{nearest(name, keys)}"
     if getattr(declared, "ALONG_TRAINING", False):
-        known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)]
+        metrics = [
+            name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)
+        ]
         for metric in artifact.columns:
-            if metric not in known:
-                yield f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}"
+            if metric not in metrics:
+                yield f"columns: {metric!r} cannot be drawn along training{nearest(metric, metrics)}"
 
 
 _EXAMPLES = {
@@ -160,7 +162,9 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
         for name in workload.sharing.builders(setting)
         for a in workload.papers[name].artifacts.values()
     ]
-    if metric in AGAINST and not any(one.baseline and setting in one.settings for one in siblings):
+    if metric in BASELINE_METRICS and not any(
+        one.baseline and setting in one.settings for one in siblings
+    ):
         return f"no artifact with {setting} has a baseline to compare with, such as `baseline: {{algorithm: fedavg}}`"
     client = _client_of(metric)
     if client is not None and client[1].isdigit() and int(client[1]) >= here.clients:
@@ -190,7 +194,7 @@ def _vector(metric: str) -> str:
         return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""
     return (
         "accuracy"
-        if metric in ALONG or metric in AGAINST
+        if metric in CURVE_METRICS or metric in BASELINE_METRICS
         else METRICS[metric][1]
         if metric in METRICS
         else ""

@@ -157,8 +157,8 @@ class Results:
     @property
     def partitions(self) -> list[tuple[str, str]]:
         """What partitions had to change, in words, with the setting; each once."""
-        said = (row for _, row in self._tidy if row.get("partition"))
-        return list(dict.fromkeys((row["setting"], row["partition"]) for row in said))
+        rows = (row for _, row in self._tidy if row.get("partition"))
+        return list(dict.fromkeys((row["setting"], row["partition"]) for row in rows))
 
     def owners(self, setting: str) -> list[str]:
         """Name of each client's owner, where the data say it; none if they are others in other seeds."""
@@ -284,9 +284,9 @@ def _check_known(row: dict[str, str], paper: Paper, artifact: str) -> None:
         raise FairflError(f"artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
     nameless = owner(row["metric"]) == "setting" and not row["algorithm"]
     names = {"setting": paper.settings} | ({} if nameless else {"algorithm": paper.algorithms})
-    for column, known in names.items():
-        if row[column] not in known:
-            raise FairflError(f"{column}: unknown {row[column]!r}{nearest(row[column], known)}")
+    for column, valid in names.items():
+        if row[column] not in valid:
+            raise FairflError(f"{column}: unknown {row[column]!r}{nearest(row[column], valid)}")
     metric = row["metric"]
     if metric_of(paper.metrics, metric.removesuffix("_curve")) is None:
         raise FairflError(f"metric: unknown {metric!r}{nearest(metric, paper.metrics)}")

@@ -101,18 +101,20 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
         for name, used in source.algorithms.items()
     }
     for _, setting, row in runs:
-        given = workload.settings[setting].hyperparameters.get(row.algorithm, {})
-        named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *given])
-    found: dict[tuple[str, Variant], UsedValue] = {}
+        of_setting = workload.settings[setting].hyperparameters.get(row.algorithm, {})
+        named[row.algorithm] |= dict.fromkeys(
+            [*split_modifiers(row.hyperparameters)[0], *of_setting]
+        )
+    values_by_place: dict[tuple[str, Variant], UsedValue] = {}
     for key, setting, row in runs:
         for used in _levels(workload, paper, setting, row, named[row.algorithm]):
             name, value = used.hyperparameter, used.value
             place = row.algorithm, Variant(name, {} if value is None else {name: value})
-            found[place] = found.get(place, used).with_another(used, key)
+            values_by_place[place] = values_by_place.get(place, used).with_another(used, key)
     order = list(source.algorithms)
     places = {name: list(keys) for name, keys in named.items()}
     return sorted(
-        found.values(),
+        values_by_place.values(),
         key=lambda used: (
             order.index(used.algorithm),
             places[used.algorithm].index(used.hyperparameter),
@@ -130,9 +132,13 @@ def _levels(
         place.hyperparameters.get(row.algorithm, {}),
         split_modifiers(row.hyperparameters)[0],
     )
-    given = {**usage.defaults, **of_setting, **of_row}
+    values_given = {**usage.defaults, **of_setting, **of_row}
     values = parameters(
-        "algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}"
+        "algorithms",
+        row.algorithm,
+        values_given,
+        f"papers/{paper}.yaml",
+        f"{setting}: {row.algorithm}",
     )
     unsourced = "paper" if workload.papers[paper].sources == "own" else "assumed"
     for name in names:

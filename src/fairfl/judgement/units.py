@@ -48,18 +48,18 @@ def endless(metric: str, rounds: int) -> str:
     return "full" if metric == "config_batch_size" else f"> {rounds}"
 
 
-def factor(unit: str, wanted: str) -> float:
+def factor(unit: str, target: str) -> float:
     """What to multiply with; 1 where a unit is not named. Raises FairflError if they do not measure the same thing."""
-    if not unit or not wanted or unit == wanted:
+    if not unit or not target or unit == target:
         return 1.0
-    if (unit, wanted) not in _FACTORS:
-        raise FairflError(f"unit {unit!r} cannot be shown as {wanted!r}")
-    return _FACTORS[unit, wanted]
+    if (unit, target) not in _FACTORS:
+        raise FairflError(f"unit {unit!r} cannot be shown as {target!r}")
+    return _FACTORS[unit, target]
 
 
 def shown_as(unit: str) -> list[str]:
     """The units in which a number that is measured in `unit` can be printed."""
-    return [unit, *(wanted for one, wanted in _FACTORS if one == unit)]
+    return [unit, *(target for one, target in _FACTORS if one == unit)]
 
 
 def fixed(value: float, digits: int) -> str:

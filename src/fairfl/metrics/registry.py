@@ -112,7 +112,7 @@ PER_CLIENT: dict[str, tuple[str, Vector]] = {
     "accuracy_client": ("fraction", "accuracy"),
 }
 # Of the mean accuracy over the clients, fractions by evaluated round.
-ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
+CURVE_METRICS: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
     **{
         f"rounds_to_accuracy{percent}": (
             "rounds",
@@ -124,12 +124,12 @@ ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
 }
 # Rounds that a paper might report in place of the last one: <metric>_<name> is of the one with the least of this, of
 # the client accuracies [K], fractions.
-SELECTED: dict[str, Callable[[np.ndarray], float]] = {
+ROUND_SELECTORS: dict[str, Callable[[np.ndarray], float]] = {
     "best_mean": lambda accuracies: -fairness.accuracy_mean(accuracies),
     "least_var": accuracy_var,
 }
 # Of a run's accuracies a and a baseline run's accuracies b, both [K] fractions.
-AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
+BASELINE_METRICS: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
     "improved_suffering_pct": ("percent", baseline.improved_suffering),
     "improved_suffering_gain": ("fraction", baseline.improved_suffering_gain),
     "cv_improvement_pct": ("percent", baseline.cv_improvement),
@@ -158,10 +158,15 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
     "local_loss_max": ("nats", lambda best: float(np.max(best))),
 }
 DIFFER = "each seed draws other owners, so there are no numbers of one client; give partition_seed"
-KINDS = ("late", *SELECTED)  # of <metric>_late and the like, at other evaluations than the last one
+KINDS = (
+    "late",
+    *ROUND_SELECTORS,
+)  # of <metric>_late and the like, at other evaluations than the last one
 # metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
 UNITS = {
-    name: entry[0] for table in (METRICS, ALONG, AGAINST, LOCAL) for name, entry in table.items()
+    name: entry[0]
+    for table in (METRICS, CURVE_METRICS, BASELINE_METRICS, LOCAL)
+    for name, entry in table.items()
 }
 UNITS |= SUMMED | {"assignment_rand": "", "n_skipped": "count"}
 UNITS |= {f"{name}_{kind}": UNITS[name] for name in METRICS for kind in KINDS} | {
@@ -249,7 +254,7 @@ def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, floa
     clients = by_round(measured(rounds, part)["accuracy"], rounds)
     means = {number: fairness.accuracy_mean(values) for number, (_, values) in clients.items()}
     curve = pd.Series(means, dtype=float)
-    return [(name, unit, function(curve)) for name, (unit, function) in ALONG.items()]
+    return [(name, unit, function(curve)) for name, (unit, function) in CURVE_METRICS.items()]
 
 
 def evaluate_summary(measures: dict[str, float]) -> list[tuple[str, str, float]]:
@@ -283,7 +288,7 @@ def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, st
     finite = bool(np.isfinite(a).all() and np.isfinite(b).all())
     return [
         (name, unit, function(a, b) if finite else np.nan)
-        for name, (unit, function) in AGAINST.items()
+        for name, (unit, function) in BASELINE_METRICS.items()
     ]
 
 

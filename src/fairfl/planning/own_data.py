@@ -19,12 +19,12 @@ from fairfl.runtime.fingerprint import canonical
 _MOST_BYTES = 1 << 26  # of a setting's files: larger ones would keep every plan waiting
 
 
-def dealt(workload: Workload) -> dict[str, list[str]]:
+def partition_own_data(workload: Workload) -> dict[str, list[str]]:
     """For each setting whose data are at hand what they are, in words, and what their partition had to change.
 
     Raises FairflError with paper, setting and what is wrong with a file, or with what is asked of it.
     """
-    found = {}
+    descriptions = {}
     for name, setting in workload.settings.items():
         try:
             if (own := prepared(workload, name)) is not None:
@@ -32,9 +32,11 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
                     partition.spec(workload, name) | {"seed": setting.seeds[0]}
                 )
                 columns, assignment = deal.partition(spec, own.tensors)
-                said = deal.described(assignment, own.metadata, columns, own.tensors.get("client"))
+                description = deal.described(
+                    assignment, own.metadata, columns, own.tensors.get("client")
+                )
                 actual, surrogate = (
-                    len(set(json.loads(said.get("clusters", "[0]")))),
+                    len(set(json.loads(description.get("clusters", "[0]")))),
                     setting.surrogate,
                 )
                 if surrogate is not None and surrogate.clusters not in (1, actual):
@@ -42,10 +44,13 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
                         f"surrogate.clusters is {surrogate.clusters}, the partition's number of true clusters is "
                         f"{actual}; a table says them in the column that `cluster` names"
                     )
-                found[name] = [own.metadata["source"], *json.loads(said.get("changed", "[]"))]
+                descriptions[name] = [
+                    own.metadata["source"],
+                    *json.loads(description.get("changed", "[]")),
+                ]
         except FairflError as error:
             raise FairflError(f"{workload.file_of(name)}: settings.{name}: {error}") from None
-    return found
+    return descriptions
 
 
 def prepared(workload: Workload, setting: str) -> Prepared | None:

@@ -182,8 +182,8 @@ def _takes(
 ) -> list[str]:
     """How long the missing runs take and how that is known; nothing if none is missing."""
     missing, cores = [row for row in rows if row.estimate_basis], available_cpu_count()
-    if said := expected(scale, cores, jobs):
-        return [f"takes: {said.removeprefix('; ')} on all {cores} cores here"]
+    if expected_time := expected(scale, cores, jobs):
+        return [f"takes: {expected_time.removeprefix('; ')} on all {cores} cores here"]
     if not missing:
         return []
     core, gpu, one_seed = map(total, ("core_hours", "gpu_hours", "core_hours_one_seed"))
@@ -191,13 +191,13 @@ def _takes(
         "measured": "measured by runs of the same setting and algorithm",
         "scaled": "scaled from other runs by samples and rounds",
     }
-    known = {row.estimate_basis for row in missing}
+    bases = {row.estimate_basis for row in missing}
     text = [
         f"takes: about {in_time(core)} on a core, {in_time(core / cores)} on all {cores} here, or {in_time(gpu)} on an "
         f"{reference()['gpu']['processor']}; jobs without trainings take seconds each",
         f"   one seed of each: {in_time(one_seed)} on a core; up to {max(row.memory_mib for row in missing):,} MiB of "
         "memory a job",
-        f"   hours are {', or '.join(words for key, words in how.items() if key in known) or 'unknown'}",
+        f"   hours are {', or '.join(words for key, words in how.items() if key in bases) or 'unknown'}",
     ]
     if unknown := [row.setting for row in missing if row.estimate_basis == "unknown"]:
         text.append(f"   of {', '.join(unknown)} some hours are unknown and count nothing")
@@ -243,10 +243,10 @@ def _table(rows: list[SettingLine]) -> list[str]:
 def command(root: Path, config: Config) -> str:
     """What runs what this configuration asks for."""
     usual = usual_config(root).model_dump(mode="json")
-    given = {
+    changed = {
         key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]
     }
-    return shlex.join(["snakemake", "--cores", "all", *options(given)])
+    return shlex.join(["snakemake", "--cores", "all", *options(changed)])
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -270,7 +270,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     if budget is not None:
         print("the jobs above are those of all runs, not only of those in the budget")
-    if own := own_data.dealt(planner.workload):
+    if own := own_data.partition_own_data(planner.workload):
         print("\n".join([*(f"{name}: {'; '.join(said)}" for name, said in own.items()), ""]))
     print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:

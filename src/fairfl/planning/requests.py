@@ -1,4 +1,4 @@
-"""What a job asks a cluster for: three times what jobs like it took, with a floor, and at most the scale's limits."""
+"""Requests of a job to a cluster: three times what jobs like it took, with a floor, and at most the scale's limits."""
 
 import math
 from collections.abc import Callable
@@ -15,10 +15,12 @@ MINUTES, MEMORY_MB = 30, 1000  # floors
 
 
 class Requests:
-    """Functions of wildcards for `resources:`. Only where jobs run elsewhere (`asks`) anything is estimated."""
+    """Functions of wildcards for `resources:`. Only where jobs run elsewhere (`is_cluster`) anything is estimated."""
 
-    def __init__(self, workload: Workload, results: Path, on_gpu: bool, asks: bool) -> None:
-        self.workload, self.on_gpu, self.asks = workload, on_gpu, asks
+    def __init__(
+        self, workload: Workload, results: Path, is_on_gpu: bool, is_cluster: bool
+    ) -> None:
+        self.workload, self.is_on_gpu, self.is_cluster = workload, is_on_gpu, is_cluster
 
         @cache
         def estimated(rule: str, *words: str) -> Estimate | None:
@@ -30,17 +32,21 @@ class Requests:
         self._estimated = estimated
 
     def _of(self, rule: str, wildcards: Any) -> Estimate | None:
-        given = dict(wildcards.items())
-        words = [given[word] for word in ("setting", "algorithm", "variant") if word in given]
-        return self._estimated(rule, *words) if self.asks else None
+        words_by_name = dict(wildcards.items())
+        words = [
+            words_by_name[word]
+            for word in ("setting", "algorithm", "variant")
+            if word in words_by_name
+        ]
+        return self._estimated(rule, *words) if self.is_cluster else None
 
     def seconds(self, rule: str) -> Callable[[Any], int]:
         """Expected ones; 0 if it is unknown."""
 
         def seconds(wildcards: Any) -> int:
-            known = self._of(rule, wildcards)
+            cost = self._of(rule, wildcards)
             return (
-                math.ceil(known.gpu_seconds if self.on_gpu else known.core_seconds) if known else 0
+                math.ceil(cost.gpu_seconds if self.is_on_gpu else cost.core_seconds) if cost else 0
             )
 
         return seconds
@@ -60,10 +66,10 @@ class Requests:
         most = getattr(self.workload.scale.limits, rule).memory_mb
 
         def memory_mb(wildcards: Any) -> int:
-            known = self._of(rule, wildcards)
-            if known is None or not known.memory_mib:
+            cost = self._of(rule, wildcards)
+            if cost is None or not cost.memory_mib:
                 return most
-            needed = TIMES * known.memory_mib * 1.05
+            needed = TIMES * cost.memory_mib * 1.05
             return min(most, MEMORY_MB * 2 ** max(0, math.ceil(math.log2(needed / MEMORY_MB))))
 
         return memory_mb

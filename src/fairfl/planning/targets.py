@@ -70,7 +70,7 @@ def checkable_claims(workload: Workload) -> Counter[str]:
             for variant in variants
         }
     )
-    found: Counter[str] = Counter()
+    claims: Counter[str] = Counter()
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.drawing or not artifact.in_paper:  # of no run, or of no headline
             continue
@@ -80,5 +80,5 @@ def checkable_claims(workload: Workload) -> Counter[str]:
             digits = digits_of(workload.papers[paper].metrics)
             checked = evaluate(statement, cells, setting=setting, rows=artifact.rows, digits=digits)
             if checked.status != "missing numbers" and comparable(workload, settings):
-                found.update(["own" if workload.papers[paper].sources == "own" else "", *settings])
-    return found
+                claims.update(["own" if workload.papers[paper].sources == "own" else "", *settings])
+    return claims

@@ -68,8 +68,8 @@ def _sample(workload: Workload, setting: str) -> dict[str, Any] | None:
     else:
         return None
     inputs = tensors["inputs"]
-    known = {"shape": list(inputs.shape[1:]), "classes": int(metadata["classes"])}
-    return None if inputs.dtype == np.int64 else known
+    sample = {"shape": list(inputs.shape[1:]), "classes": int(metadata["classes"])}
+    return None if inputs.dtype == np.int64 else sample
 
 
 def _passed() -> list[str]:

@@ -32,17 +32,17 @@ def planned(tmp_path: Path):
 def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None:
     workload = planned()
     said = "table.csv: outcome from x, y; 80 samples, 2 classes (a, b), 4 owners (w0, w1, w2, w3)"
-    assert own_data.dealt(workload) == {"template_digits": [said]}
-    assert own_data.dealt(planned(clients=3, clients_per_round=3))["template_digits"][1:] == [
+    assert own_data.partition_own_data(workload) == {"template_digits": [said]}
+    assert own_data.partition_own_data(planned(clients=3, clients_per_round=3))["template_digits"][1:] == [
         "3 of 4 owners take part, the first"
     ]
 
 
 def test_surrogates_need_the_true_clusters(planned) -> None:
     data = OWN | {"features": ["x"], "cluster": "outcome"}
-    own_data.dealt(planned(surrogate={"clusters": 2}, data=data))  # odd wards are of class b
+    own_data.partition_own_data(planned(surrogate={"clusters": 2}, data=data))  # odd wards are of class b
     with pytest.raises(FairflError, match="surrogate.clusters is 2, the partition's number of true clusters is 1"):
-        own_data.dealt(planned(surrogate={"clusters": 2}, data=data | {"cluster": None}))
+        own_data.partition_own_data(planned(surrogate={"clusters": 2}, data=data | {"cluster": None}))
 
 
 @pytest.mark.parametrize(
@@ -55,22 +55,22 @@ def test_surrogates_need_the_true_clusters(planned) -> None:
     ],
 )  # fmt: skip
 def test_what_the_data_cannot_give_is_refused(planned, keys, message) -> None:
-    own_data.dealt(planned(**DIGITS))
+    own_data.partition_own_data(planned(**DIGITS))
     with pytest.raises(FairflError) as error:
-        own_data.dealt(planned(**keys))
+        own_data.partition_own_data(planned(**keys))
     assert str(error.value).startswith("papers/template.yaml: settings.template_digits: ")
     assert message in str(error.value)
 
 
 def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
     workload = planned(data={"name": "local_csv", "file": "other.csv"})
-    own_data.dealt(workload)
+    own_data.partition_own_data(workload)
     assert own_data.prepared(workload, "template_digits") is None
 
 
 def test_a_bad_cell_stops_only_the_paper_that_reads_its_file(planned, tmp_path) -> None:
     def checked(workload):
-        own_data.dealt(workload)
+        own_data.partition_own_data(workload)
         return workload
 
     planned()

@@ -277,16 +277,16 @@ def parse(text: str, claim: str) -> Statement:
 
 def _unexpected(text: str, error: UnexpectedCharacters | UnexpectedToken) -> str:
     if isinstance(error, UnexpectedCharacters):
-        position, wanted = error.pos_in_stream or 0, error.allowed
+        position, expected = error.pos_in_stream or 0, error.allowed
         actual = shown(text[position])
     else:
-        token, wanted = error.token, error.expected
+        token, expected = error.token, error.expected
         ended = token.type == "$END"
         position, actual = (
             (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
         )
     names = sorted(
-        _SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted
+        _SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in expected
     )
     return f"column {position + 1}: found {actual}, expected {' or '.join(names)}"
 

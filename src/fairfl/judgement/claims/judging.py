@@ -149,13 +149,13 @@ def _line(
     else:
         # Spreads of the paper say nothing of another experiment.
         seeds = {one: len(original(workload, one).seeds) for one in workload.settings}
-        known = (reported, seeds) if checked else (NONE, {})
+        published = (reported, seeds) if checked else (NONE, {})
         level = workload.config.verdict.significance_level
-        share, unknown = share_of_resamples(judge, numbers.ours, numbers.noise, *known, level)
+        share, unknown = share_of_resamples(judge, numbers.ours, numbers.noise, *published, level)
         status = with_noise(here.status, share, level, unknown)
     chose = fitted(workload, statement, setting) if status != "missing numbers" else ""
     proves = "fitted" if chose else status
-    said = f"a row that it names chose {chose}" if chose else ""
+    fit = f"a row that it names chose {chose}" if chose else ""
     return ClaimLine(
         paper=paper,
         artifact=name,
@@ -168,7 +168,7 @@ def _line(
         share_of_resamples=number_text(share),
         lhs=number_text(here.left),
         rhs=number_text(here.right),
-        reason="; ".join(filter(None, (said, partly, here.reason))),
+        reason="; ".join(filter(None, (fit, partly, here.reason))),
         status_in_paper="not testable from printed numbers"
         if theirs.status == "missing numbers"
         else theirs.status,

@@ -73,14 +73,14 @@ def share_of_resamples(
             means[key], errors[key] = cell.mean, (noise.error(cell.seeds), noise.degrees_of_freedom)
     if not means:
         return None, unknown
-    held = 0
+    supported = 0
     for draw in _students(*(degrees for _, degrees in errors.values())):
-        drawn = {
+        resampled = {
             key: Cell(means[key] + error * t)
             for (key, (error, _)), t in zip(errors.items(), draw, strict=True)
         }
-        held += judge(Cells(watched.asked | drawn)).status == "supported"
-    return held / DRAWS, unknown
+        supported += judge(Cells(watched.asked | resampled)).status == "supported"
+    return supported / DRAWS, unknown
 
 
 def with_noise(status: Status, share: float | None, level: float, unknown: bool = False) -> Status:

@@ -89,13 +89,13 @@ def _clusters(setting: Setting) -> str:
             * (count != asked)
         )
     source = PACKAGE / "data" / f"{setting.data.name}.py"
-    known = (
+    has_clusters = (
         options["cluster"] is not None
         if "cluster" in options
         else b"clusters" in source.read_bytes()
     )
-    none = f"{asked}: neither partition {partition.name} nor the owners in {setting.data.name} have true clusters"
-    return "" if known else f"{none}: expected 1, one surrogate for all"
+    fault = f"{asked}: neither partition {partition.name} nor the owners in {setting.data.name} have true clusters"
+    return "" if has_clusters else f"{fault}: expected 1, one surrogate for all"
 
 
 def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant]) -> Iterator[str]:
