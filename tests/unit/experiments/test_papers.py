@@ -1,4 +1,4 @@
-"""What settings, tables and reported numbers of FedEBA+, FOCUS and fairbench say of each other, at every scale."""
+"""What settings, tables and reported numbers of FedEBA+, EAGLE and fairbench say of each other, at every scale."""
 
 import json
 from collections import Counter
@@ -22,17 +22,11 @@ def load(root, scale="full", paper="fedeba", **config):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_nothing_is_left_out_at_any_scale(root, scale):
+def test_nothing_is_left_out_and_variants_that_are_the_same_run_are_spelled_alike(root, scale):
+    """Else they would run twice: in no setting are parameters equal, defaults and modifiers included."""
     workload, full = load(root, scale), load(root)
     assert (len(workload.settings), len(workload.artifacts)) == (21, 49)
-    assert set(workload.artifacts) == set(full.artifacts)
-    assert workload.variants == full.variants
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_variants_that_are_the_same_run_are_spelled_alike(root, scale):
-    """Else they would run twice: in no setting are parameters equal, defaults and modifiers included."""
-    workload = load(root, scale)
+    assert workload.artifacts.keys() == full.artifacts.keys() and workload.variants == full.variants
     resolved = Counter(
         (run.setting, run.algorithm, run.seed)
         + (json.dumps([workload.hyperparameters(run), workload.modifiers(run)], sort_keys=True),)
@@ -41,6 +35,8 @@ def test_variants_that_are_the_same_run_are_spelled_alike(root, scale):
     assert max(resolved.values()) == 1
     first = [run for run in workload.runs if run.seed == workload.settings[run.setting].seeds[0]]
     assert len(first) == sum(map(len, workload.variants.values()))
+    for variants in workload.variants.values():  # FedEBA+ without alignment is FedEBA
+        assert all(variant.number("alpha") != 0 for variant in variants if variant.algorithm == "fedeba_plus")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -49,11 +45,6 @@ def test_eagle_without_lambda_is_fedavg(root, scale):
     for name, setting in load(root, scale, "eagle").settings.items():
         rate = setting.learning_rates["eagle"] / setting.learning_rate
         assert rate == pytest.approx(setting.clients**0.5, rel=1e-3), name
-
-
-def test_fedeba_plus_without_alignment_is_fedeba(root):
-    for variants in load(root).variants.values():
-        assert all(variant.number("alpha") != 0 for variant in variants if variant.algorithm == "fedeba_plus")
 
 
 @pytest.mark.parametrize(
@@ -84,29 +75,17 @@ def test_seeds_of_a_calibration_draw_their_own_clients(root):
         assert point.setting.client_seed is None and len(point.setting.seeds) == 2
 
 
-# -- FOCUS: what its settings, tables and reported numbers say of each other, at every scale.
-
-
-# -- fairbench: every method has as many trials, on data and seeds that are not those of its runs; what tuning shares.
-
-
+# -- fairbench: what its trials see, and what tuning shares.
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_method_has_as_many_trials(root, scale):
+def test_every_method_has_as_many_trials_and_these_see_neither_seeds_nor_test_data_of_the_runs(root, scale):
     workload = load(root, scale, "fairbench")
     for name, variants in list(workload.variants.items()):
-        methods = {variant.algorithm for variant in variants}
+        methods, setting = {variant.algorithm for variant in variants}, workload.settings[name]
         counts = {algorithm: len(tune.spec(workload, name, algorithm)["points"]) for algorithm in methods}
         assert len(methods) == 20 and len(set(counts.values())) == 1, (name, counts)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_tuning_has_seen_neither_the_seeds_nor_the_test_data_of_the_runs(root, scale):
-    workload = load(root, scale, "fairbench")
-    for name in list(workload.variants):
-        setting = workload.settings[name]
         assert not {*setting.seeds} & {*setting.tuning.seeds}
-        for point in workload.tuning_grid(name):
-            assert workload.settings[point].reported_part == "validation"
+        grid = workload.tuning_grid(name)
+        assert grid and all(workload.settings[point].reported_part == "validation" for point in grid)
 
 
 def test_runs_are_tuned_without_being_asked_for(root):
