@@ -47,6 +47,13 @@ def mirror() -> Path:
 
 
 @pytest.fixture
+def no_models(tmp_path, monkeypatch):
+    """No pre-trained model and no weights of this machine are found; the data folder is tmp_path / "data"."""
+    for name, folder in (("HF_HUB_CACHE", "hub"), ("TORCH_HOME", "torch"), ("FAIRFL_DATA_FOLDER", "data")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+
+
+@pytest.fixture
 def any_checksum(monkeypatch):
     """Raw files are taken without their published checksum; all other checks stay."""
     from fairfl.data import checks

@@ -32,7 +32,7 @@ from fairfl.runtime.plain_data import one_line
 TIMEOUT_S = 30.0
 RETRY_DELAYS_S = (1.0, 3.0)
 _REMOTE = ("http://", "https://")
-_HEADERS = {"User-Agent": "fairfl/1 (research data fetcher)", "Accept-Encoding": "identity"}
+_HEADERS = {"User-Agent": "fairfl/1 (research data fetcher)"}
 # Failures of the network that may be gone in a moment.
 _PASSING = (TimeoutError, ConnectionResetError, http.client.IncompleteRead)
 _PASSING_STATUS = (429, 500, 502, 503, 504)

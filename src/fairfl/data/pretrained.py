@@ -88,24 +88,21 @@ def weights_file(choice: str, model: str) -> Path:
     Raises:
         FairflError: it is nowhere, or is not what its name says.
     """
-    file = PUBLISHED[model]
-    data_folder, hub = _data_folder(), _torch_hub()
-    folders = (data_folder / TORCHVISION, data_folder, hub)
-    places = (
-        [folder / file.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
-    )
-    path = next((place for place in places if place.is_file()), None)
-    if path is None and choice == IMAGENET:
+    file, data_folder = PUBLISHED[model], _data_folder()
+    folders = (data_folder / TORCHVISION, data_folder, _torch_hub())
+    published = choice == IMAGENET
+    for path in (folder / file.name for folder in folders) if published else [_expanded(choice)]:
+        if path.is_file():
+            _verify(path)
+            return path
+    if published:
         raise FairflError(
             f"model.pretrained: {IMAGENET!r} is {file.name}, which is not in {', '.join(map(str, folders))}; "
             f"download {file.urls[0]} into one of them, or use null, random weights"
         )
-    if path is None:
-        raise FairflError(
-            f"model.pretrained: {choice!r} does not hold weights; use {IMAGENET!r}, a file or null"
-        )
-    _verify(path)
-    return path
+    raise FairflError(
+        f"model.pretrained: {choice!r} does not hold weights; use {IMAGENET!r}, a file or null"
+    )
 
 
 def _verify(path: Path) -> None:
@@ -167,8 +164,8 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
         name for name in digests.keys() | planned.keys() if digests.get(name) != planned.get(name)
     ):
         raise FairflError(
-            f"model.pretrained: {choice!r}: {', '.join(differ)} {'are' if differ[1:] else 'is'} not the "
-            f"file{'s' if differ[1:] else ''} that this job was planned with; run the same command again"
+            f"model.pretrained: {choice!r}: {', '.join(differ)}: changed since this job was planned; run the "
+            "same command again"
         )
     for file in _files(choice):
         inputs.expect(file, planned.get(file.name) or PUBLISHED_BERT[file.name])

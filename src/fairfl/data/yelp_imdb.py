@@ -143,7 +143,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     parts = [
         Reviews(*by_part[part], domain, part == "test")
         for part in _PARTS
-        for domain, by_part in ((_YELP, yelp), (_IMDB, imdb))
+        for domain, by_part in enumerate((yelp, imdb))
     ]
     counts = [
         " + ".join(str(getattr(options, part)[domain]) for part in _PARTS)

@@ -95,7 +95,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.server.requests.append((self.path, self.headers.get("User-Agent")))
+        self.server.requests.append((self.path, self.headers))
         answers = self.server.answers.get(self.path, [(404, {}, b"no")])
         status, headers, body = answers.pop(0) if len(answers) > 1 else answers[0]
         self.send_response(status)

@@ -66,7 +66,8 @@ def test_mirrors_in_order_then_upstream_in_order(folder, tmp_path, server):
     found = FileSources(folder, mirrors).find(remote(urls), "d")
     assert found.source == "upstream"
     assert [path for path, _ in server.requests] == ["/mirror/d/x.gz", "/a/x.gz", "/b/x.gz"]
-    assert all("fairfl" in agent for _, agent in server.requests)
+    assert all("fairfl" in sent["User-Agent"] for _, sent in server.requests)
+    assert {sent["Accept-Encoding"] for _, sent in server.requests} == {"identity"}
 
 
 # -- another form
@@ -77,20 +78,15 @@ def in_two_forms(urls=()):
     return remote(urls, instead=RemoteFile("y.gz", (), sha256=(digest,)))
 
 
-def test_the_form_asked_for_comes_before_the_other_one(folder, tmp_path, server):
+def test_the_other_form_is_taken_if_no_source_has_the_first(folder, tmp_path, server, capsys):
+    sources = FileSources(folder, [str(put(tmp_path / "m", OTHER, name="y.gz"))])
+    for _ in range(2):
+        copy = sources.find(in_two_forms(), "d")
+        assert copy.path == "d/y.gz"
+        assert "d: no usable copy of x.gz; looking for y.gz instead" in capsys.readouterr().err
+    assert copy.source == "local folder"
     server.answers["/x.gz"] = [(200, {}, GOOD)]
-    mirror = put(tmp_path / "m", OTHER, name="y.gz")
-    assert FileSources(folder, [str(mirror)]).find(in_two_forms([server.url + "/x.gz"]), "d").source == "upstream"
-    assert names(folder) == ["x.gz"]
-
-
-def test_the_other_form_is_taken_if_nobody_has_the_first(folder, tmp_path, capsys):
-    mirror = put(tmp_path / "m", OTHER, name="y.gz")
-    found = FileSources(folder, [str(mirror)]).find(in_two_forms(), "d")
-    assert (found.path, found.source) == ("d/y.gz", "mirror")
-    assert "d: no usable copy of x.gz; looking for y.gz instead" in capsys.readouterr().err
-    again = FileSources(folder, []).find(in_two_forms(), "d")
-    assert (again.name, again.source) == ("y.gz", "local folder")
+    assert sources.find(in_two_forms([server.url + "/x.gz"]), "d").name == "x.gz"
 
 
 # -- bad files
@@ -178,4 +174,12 @@ def test_no_network(folder, monkeypatch):
 
 def test_a_server_that_calls_a_packed_file_an_encoding_changes_nothing(folder, server):
     server.answers["/x.gz"] = [(200, {"Content-Encoding": "gzip"}, GOOD)]
-    assert FileSources(folder).find(remote([server.url + "/x.gz"]), "d").sha256 == SHA
+    file = remote([server.url + "/x.gz"], sha256=(), md5=hashlib.md5(GOOD).hexdigest())
+    assert FileSources(folder).find(file, "d").sha256 == SHA
+
+
+def test_offline_no_address_is_asked(folder, server):
+    server.answers["/x.gz"] = server.answers["/d/x.gz"] = [(200, {}, GOOD)]
+    with pytest.raises(SourceError, match=r"mirror .*: not tried \(offline\); upstream .*: not tried \(offline\)"):
+        FileSources(folder, [server.url], offline=True).find(remote([server.url + "/x.gz"]), "d")
+    assert server.requests == []

@@ -259,6 +259,7 @@ def test_a_file_in_a_mirror_is_known_before_it_is_fetched(planned, tmp_path, add
     assert planned(*places) == {"local_csv/table.csv": [None]}
     assert planned(*places, n=EDITED) == known_by(EDITED)
     assert planned(*places, m=FIRST) == known_by(FIRST), "the first mirror that has it"
+    assert planned(*places, offline=False) == {"local_csv/table.csv": [None]}, "an address may have it"
     fetch.main(["--dataset", "local_csv", "--folder", str(tmp_path / "data"), "--out", str(tmp_path / "m.json")]
                + [word for place in places[1:] for word in ("--mirror", place)])  # fmt: skip
     assert planned(*places) == planned() == known_by(FIRST)

@@ -60,11 +60,8 @@ def config(**options):
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path_factory, monkeypatch, any_checksum):
-    """No pre-trained model of this machine is found, and the published parts have as many reviews as these files."""
-    nowhere = tmp_path_factory.mktemp("nowhere")
-    monkeypatch.setenv("HF_HUB_CACHE", str(nowhere))
-    monkeypatch.setenv(pretrained.DATA_FOLDER, str(nowhere))
+def small_parts(no_models, monkeypatch, any_checksum):
+    """The published parts have as many reviews as these files."""
     monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (4, 3), "test": (2, 2)})
 
 

@@ -11,17 +11,11 @@ from fairfl.runtime.errors import FairflError
 from tests.unit.models.test_models_in_engine import BERT
 
 pytest.importorskip("transformers")
+pytestmark = pytest.mark.usefixtures("no_models")
 
 PIECES = ["[PAD]", "[UNK]", "[SEP]", "[CLS]", "a", "b", "c", "d", "e"]
 TOKENS = torch.tensor([[3, 4, 5, 2, 0, 0], [3, 6, 2, 0, 0, 0], [3, 4, 5, 6, 7, 2], [3, 8, 8, 2, 0, 0]])
 LABELS = torch.tensor([0, 1, 1, 0])
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """No pre-trained model of this machine is found."""
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
 
 
 def build(outputs=2, seed=0, **changes):

@@ -19,11 +19,7 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """No weights of this machine are found."""
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
-    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
+pytestmark = pytest.mark.usefixtures("no_models")
 
 
 @pytest.fixture(scope="module", params=CASES)
