@@ -66,8 +66,8 @@ class Scale(Strict):
     )
     uninformative: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
         default_factory=dict,
-        description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
-        "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",
+        description="artifacts that cannot show their point at this scale -> what and why, behind 'uninformative' "
+        "in their title line: 'about best 5 %, which is one client'",
     )
 
     @property

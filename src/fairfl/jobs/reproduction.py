@@ -31,7 +31,7 @@ def check(workload: Workload, root: Path) -> None:
         value, wanted = getattr(given, key), getattr(everything, key)
         if (sorted(value) if key == "papers" else value) != wanted:
             raise FairflError(
-                f"config.yaml: {key}: {shown(value)}: what is committed tells of the whole record: it must be "
+                f"config.yaml: {key}: {shown(value)}: the committed texts describe all stored results: it must be "
                 f"{shown(wanted)} (`make report`)"
             )
 

@@ -59,7 +59,7 @@ class CalibrateSpec(JobSpec):
     points: list[CalibrationPoint] = Field(description="the named choices come first")
     reported_seeds: Count
     level: float = Field(
-        description="share of draws that may speak for the other of two points that are told apart"
+        description="share of resamples that may speak for the worse of two points that differ"
     )
     files: dict[str, dict[str, str]] = Field(
         description="tidy: setting -> path; reported: artifact -> path"
@@ -207,7 +207,7 @@ def _explanation(
     else:
         unchanged = ", ".join(fact for fact in spec.facts if fact not in chosen.departures)
         text = (
-            f"FedAvg tells the named choices from {best}. Of the {fitting} that fit as far as seeds can tell, "
+            f"FedAvg distinguishes the named choices from {best}. Of the {fitting} that fit as well as seeds can show, "
             f"the one that departs least from the named choices is taken. As named: {unchanged or 'none'}."
         )
     demonstration = f" A demonstration only: the scale changes {', '.join(spec.changed)}."

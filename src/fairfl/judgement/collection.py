@@ -60,7 +60,7 @@ class CollectSpec(JobSpec):
     )
     runs: list[CollectedRun]
     baseline: list[str] = Field(
-        description="ids of the runs that all of the same seed are held against"
+        description="ids of the runs that are the baseline of all of the same seed"
     )
     local_only: bool = Field(description="local optima are an algorithm's results too")
     seeds: list[Seed]
@@ -145,9 +145,7 @@ def read_run(
     summary = result_files.read(folder / "summary.json", Summary)
     recorded = summary.spec
     if fingerprint(recorded) != summary.fingerprint:
-        raise FairflError(
-            f"{folder}/summary.json: the fingerprint does not belong to the spec beside it"
-        )
+        raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to its spec")
     name = f"{recorded.get('setting')}/{recorded.get('algorithm')}/{recorded.get('variant')}/seed{recorded.get('seed')}"
     if name != run.id:
         raise FairflError(

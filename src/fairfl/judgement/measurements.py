@@ -120,7 +120,7 @@ def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count
 def seeds_said(lines: Iterable[ComparisonLine]) -> str:
     """What is true of the seeds behind our numbers where the paper prints some, '' if they are as many as the paper's.
 
-    'ours of 1 of the paper's 5 seeds', or '60 of 65 numbers of ours rest on fewer seeds than the paper's, 58 on one'.
+    'ours of 1 of the paper's 5 seeds', or '60 of our 65 numbers rest on fewer seeds than the paper's, 58 on one'.
     """
     ran = [
         line
@@ -132,7 +132,7 @@ def seeds_said(lines: Iterable[ComparisonLine]) -> str:
     if few and len(kinds) == 1:
         return "ours of {} of the paper's {} seeds".format(*kinds.pop())
     ones = sum(line.seeds == 1 for line in few)
-    text = f"{len(few)} of {len(ran)} numbers of ours rest on fewer seeds than the paper's"
+    text = f"{len(few)} of our {len(ran)} numbers rest on fewer seeds than the paper's"
     return text + (f", {ones} on one" if ones else "") if few else ""
 
 

@@ -87,7 +87,7 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
     for name in artifact.columns if getattr(declared, "DRAWS_COLUMNS", False) else ():
         if (client := _client_of(name)) and client[1] == "k":
             yield (
-                f"columns: {name!r} is a number for each client; plot {artifact.plot} takes those of one, such as "
+                f"columns: {name!r} is a number for each client; plot {artifact.plot} takes one client's, such as "
                 f"{client[0]}_0"
             )
     for name in _listed(options, "columns") if artifact.columns else ():

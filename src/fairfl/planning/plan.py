@@ -154,12 +154,12 @@ def summary(
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
         *_takes(planner.workload.scale.scale, rows, jobs, total),
-        f"tells: of {published:,} published numbers {done:,.0f} are checked by what is done, "
+        f"decides: of {published:,} published numbers {done:,.0f} are checked by what is done, "
         + (f"{unsure:,} of them inconclusive without more seeds, " if unsure else "")
         + f"{published - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
         + f"; claims that can be checked: {claims['']}"
-        + (f", and {claims['own']} of experiments of one's own" if claims["own"] else ""),
+        + (f", and {claims['own']} of your experiments" if claims["own"] else ""),
     ]
     telling = sorted(
         (row for row in rows if row.missing and row.numbers > row.numbers_done),
@@ -269,13 +269,13 @@ def main(argv: list[str] | None = None) -> None:
         )
     )
     if budget is not None:
-        print("the jobs above are those of all runs, not only of those in the budget")
+        print("the jobs above are of all runs, not only of the budget's")
     if own := own_data.partition_own_data(planner.workload):
         print("\n".join([*(f"{name}: {'; '.join(said)}" for name, said in own.items()), ""]))
     print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})
-        print(f"or what tells most in {STEPS[1]} hours: {command(root, some)}")
+        print(f"or what decides most in {STEPS[1]} hours: {command(root, some)}")
     print(f"then see:  {page}")
     print(f"details:   {detailed} (each job), {path} (each setting)")
 

@@ -74,7 +74,7 @@ class Facts(Strict):
 
     scale: str
     telling: str = Field(
-        "", description="mark in the title line of what tells nothing at this scale"
+        "", description="mark in the title line of an artifact that is uninformative at this scale"
     )
     settings: dict[str, SettingFacts]
 
@@ -149,6 +149,6 @@ def facts_of(workload: Workload, name: str) -> Facts:
     reason = scale.uninformative.get(name)
     return Facts(
         scale=scale.scale,
-        telling=f"[{scale.scale}: tells nothing {reason}]" if reason else "",
+        telling=f"[{scale.scale}: uninformative {reason}]" if reason else "",
         settings=settings,
     )

@@ -13,7 +13,7 @@ from fairfl.reporting.tables.side_by_side import beside
 
 _MADE = "<!-- made by `make report`, do not edit -->"
 _LEGEND = (
-    "The paper's own tables, with our number in front of its own. "
+    "The paper's own tables, our number first in each cell. "
     "[How numbers are compared](../numbers.md)."
 )
 

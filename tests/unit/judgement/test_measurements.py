@@ -91,7 +91,7 @@ def test_claims_of_other_readings_do_not_count():
 def test_tables_say_what_is_true_of_their_seeds():
     one = {"seeds": "1"}
     assert seeds_said(lines(one, one | {"metric": "accuracy_var"})) == "ours of 1 of the paper's 5 seeds"
-    said = "2 of 3 numbers of ours rest on fewer seeds than the paper's, 1 on one"
+    said = "2 of our 3 numbers rest on fewer seeds than the paper's, 1 on one"
     rest = {"seeds": "5", "metric": "loss_mean"}
     ignored = ({"seeds": "0", "verdict": "not run"}, {"seeds": "1", "metric": "samples_train"}, one | {"reported": ""})
     assert seeds_said(lines(one, {"metric": "accuracy_var"}, rest, *ignored)) == said

@@ -47,7 +47,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(printed):
     (takes,) = [line for line in text if line.startswith("takes: about ")]
     assert re.search(r" on a core, .* on all \d+ here, or .* on an NVIDIA", takes)
     assert "   hours are measured by runs of the same setting and algorithm" in text
-    (tells,) = [line for line in text if line.startswith("tells: ")]
+    (tells,) = [line for line in text if line.startswith("decides: ")]
     assert " 0 are checked by what is done, " in tells and "claims that can be checked: " in tells
     table = text[text.index(tells) + 1 :]
     assert table[0].split() == ["numbers", "setting", "missing", "on", "a", "core", "data"]
@@ -77,7 +77,7 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(printed, load):
     assert "done: 15 of 50 trainings here, 0 stored, 35 missing" in text
     waiting = [line.split()[1] for line in text[text.index("") :] if re.match(r" +\d+  fedfv_", line)]
     assert waiting == [SETTINGS[1]]  # the other's numbers are checked: more seeds of it tell no more of them
-    (tells,) = [line for line in text if line.startswith("tells: ")]
+    (tells,) = [line for line in text if line.startswith("decides: ")]
     assert " 67 are checked by what is done, " in tells
 
 

@@ -54,7 +54,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         frame = frame.assign(cd=difference, p=test.p)
         inputs.say(
             f"Friedman: p = {test.p:.2g} (F = {test.f:.2f}, {settings} settings, {methods} methods). "
-            f"Bars: not told apart at 5%, by Nemenyi's critical difference."
+            f"Bars: not distinguished at 5%, by Nemenyi's critical difference."
         )
     half = (methods + 1) // 2
     depth = 1.2 + 0.5 * len(bars)  # of the highest label, in lines

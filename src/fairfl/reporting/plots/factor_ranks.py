@@ -35,7 +35,7 @@ class Config(Labelled):
         min_length=1,
         description="metric ids: in each setting the first that is a column there ranks",
     )
-    baseline: str = Field(description="algorithm or variant that all others are held against")
+    baseline: str = Field(description="algorithm or variant that all others are compared with")
     apart: Names = Field(
         default_factory=list,
         description="algorithms or variants that are left out, a class of their own",
@@ -64,11 +64,11 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     whole = frame[frame["factor"] == ALL].iloc[0]
     if np.isfinite(whole["cd"]):
         inputs.say(
-            f"All: Friedman's p = {whole['friedman']:.2g}; ranks nearer than {whole['cd']:.1f} are not told apart by "
-            "Nemenyi's critical difference."
+            f"All: Friedman's p = {whole['friedman']:.2g}; ranks nearer than {whole['cd']:.1f} are not distinguished "
+            "by Nemenyi's critical difference."
         )
     inputs.say(
-        f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor."
+        f"Bold: distinguished from {base.label} by a sign test over settings and seeds, Holm over a factor."
     )
     return _drawing(frame, group, base, ranked_by(inputs, group.metrics)), frame
 

@@ -29,7 +29,7 @@ class Config(Labelled):
     y: str = Field(description="metric id of the vertical axis, a column of the artifact")
     by: Literal["algorithm", "row"] = Field(
         "algorithm",
-        description="what has its own shape and legend entry; row: tells an algorithm's rows apart",
+        description="what has its own shape and legend entry; row: each of an algorithm's rows",
     )
     missing: dict[str, str] = Field(
         default_factory=dict,

@@ -153,7 +153,7 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     difference = abs(float(np.diff(toy.local_losses)[0]))
     if difference == 0:
         raise FairflError(
-            f"{inputs.where}.options: no tau tells the clients apart, their local losses are equal"
+            f"{inputs.where}.options: no tau distinguishes the clients, their local losses are equal"
         )
 
     def gap(power: float) -> float:
