@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from pydantic import Field
 from fairfl.recorded import curves, sums
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
-from fairfl.runtime.validation import from_text
+from fairfl.runtime.validation import checked
 from fairfl.values import tables
 from fairfl.values.result_files import ResultFile
 
@@ -117,8 +118,8 @@ class Record:
 
     def _read(self) -> None:
         try:
-            file = from_text(self.path.read_bytes(), _File, "damaged")
-        except FairflError as error:
+            file = checked(json.loads(self.path.read_bytes()), _File, "damaged")
+        except (FairflError, ValueError) as error:
             raise self._damaged(self.path, str(error)) from None
         if file.setting != self.setting:
             raise self._damaged(self.path, f"is of setting {file.setting!r}")
