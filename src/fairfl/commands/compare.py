@@ -54,13 +54,13 @@ _HEAD = "# Written by `fairfl compare"
 
 def main(root: Path, argv: list[str]) -> None:
     """Raises FairflError for what cannot be compared, before anything is written or run."""
-    given, words = config_of(argv)
+    overrides, words = config_of(argv)
     options, rest = split_at(words, "--")
     args, others = make_parser().parse_known_args(options)
     here = Path.cwd()
     os.chdir(root)
     with ExitStack() as undo:
-        _run(args, undo, here, given, argv, [*others, *rest])
+        _run(args, undo, here, overrides, argv, [*others, *rest])
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -96,7 +96,7 @@ def _run(
     args: argparse.Namespace,
     undo: ExitStack,
     here: Path,
-    given: list[str],
+    overrides: list[str],
     argv: list[str],
     others: list[str],
 ) -> None:
@@ -107,7 +107,7 @@ def _run(
         checked("paper", args.name)
     variants = [_variant(text, here, PACKAGE / "algorithms", undo) for text in args.algorithms]
     scale = {"scale": args.scale} if args.scale else {}
-    config = load(Path("config.yaml")) | parse_config(given) | scale
+    config = load(Path("config.yaml")) | parse_config(overrides) | scale
     workload, artifact = _published(config, args.target)
     _at_hand(workload, artifact, args)
     compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
@@ -115,7 +115,7 @@ def _run(
     head = f"{_HEAD} {' '.join(argv)}`, and rewrites it each time: change it in a copy.\n{compared}"
     path = _write(name, head + experiment(name, workload, artifact, variants), compared, undo)
     preflight.check(load_workload(Path.cwd(), config | {"papers": [name]}))
-    chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
+    chosen = [*overrides, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
@@ -168,10 +168,10 @@ def _takes(config: dict[str, Any]) -> list[str]:
     """Lines of `fairfl plan` that say how long it takes; nothing if nothing is missing."""
     words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, *words], env=environment, capture_output=True, text=True
     ).stdout
-    return re.findall("(?m)^takes: .*", said)
+    return re.findall("(?m)^takes: .*", output)
 
 
 def _restore(path: Path, before: str | None) -> None:
@@ -232,19 +232,19 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
         raise FairflError(
             f"--with {target}: prints no results of runs in columns; these do: {', '.join(fit)}"
         )
-    known = [*fit, *(setting for artifact in fit.values() for setting in artifact.settings)]
+    names = [*fit, *(setting for artifact in fit.values() for setting in artifact.settings)]
     raise FairflError(
-        f"--with {shown(target)}: no table, figure or setting of {paper} has this name{nearest(target, known)}"
+        f"--with {shown(target)}: no table, figure or setting of {paper} has this name{nearest(target, names)}"
     )
 
 
 def _results(artifact: Artifact) -> Artifact:
     """The artifact with those columns that runs measure."""
-    kept = [metric for metric in artifact.columns if origin(metric) == "tidy"]
+    measured = [metric for metric in artifact.columns if origin(metric) == "tidy"]
     subsets = {
-        key: [m for m in columns if m in kept] for key, columns in artifact.columns_of.items()
+        key: [m for m in columns if m in measured] for key, columns in artifact.columns_of.items()
     }
-    return artifact.model_copy(update={"columns": kept, "columns_of": subsets})
+    return artifact.model_copy(update={"columns": measured, "columns_of": subsets})
 
 
 def _only(artifact: Artifact, setting: str) -> Artifact:
@@ -271,8 +271,8 @@ def seeds(workload: Workload, artifact: Artifact, count: int) -> list[int]:
             f"--seeds {count}: "
             + ("at least 1" if count < 1 else "its settings have different seeds")
         )
-    known = lists.pop()
-    return [*known, *(seed for seed in range(len(known) + count) if seed not in known)][:count]
+    listed = lists.pop()
+    return [*listed, *(seed for seed in range(len(listed) + count) if seed not in listed)][:count]
 
 
 def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -> None:

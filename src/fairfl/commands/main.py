@@ -89,11 +89,11 @@ def look_after(root: Path, command: str, words: list[str]) -> None:
 
     from fairfl.workflow import verify
 
-    given, others = config_of(words)
+    overrides, others = config_of(words)
     args = make_parser(command).parse_args(others)
     os.chdir(root)
     files = [load(path) or {} for path in (Path("config.yaml"), *args.configfile)]
-    config = functools.reduce(operator.or_, [*files, parse_config(given)])
+    config = functools.reduce(operator.or_, [*files, parse_config(overrides)])
     if command == "verify":
         verify.verify(root, config)
     else:

@@ -116,12 +116,12 @@ def chosen(
     """The numbers that all words name. Raises FairflError for a word that names none of those which are left."""
     for word in words:
         one = selected_by(word)
-        kept = [
+        matching = [
             line
             for line in lines
             if one in (line.variant, line.algorithm, line.metric, line.setting)
         ]
-        if not kept:
+        if not matching:
             names = dict.fromkeys(
                 name
                 for line in lines
@@ -130,7 +130,7 @@ def chosen(
             raise FairflError(
                 f"fairfl show: {artifact} has no {shown(word)} there{nearest(word, names)}"
             )
-        lines = kept
+        lines = matching
     return lines
 
 
@@ -173,18 +173,18 @@ def _number(workload: Workload, line: ComparisonLine, scale: str) -> Iterator[st
             continue
         yield f"{name}: {', '.join([str(found.place), *found.origin])}"
         label, curve = along(found.rounds, line.metric, _part(workload, line))
-        if drawn := chart([*curve.values()]):
+        if blocks := chart([*curve.values()]):
             first, *_, last = curve.items() if len(curve) > 1 else [*curve.items()] * 2
             ends = " to ".join(f"{value:.4g} in round {number}" for number, value in (first, last))
-            yield f"  {drawn}  {label}: {ends}"
+            yield f"  {blocks}  {label}: {ends}"
 
 
 def _curves(workload: Workload, line: ComparisonLine, scale: str) -> pd.DataFrame:
     """Columns run, round, measure and value, of each run of a number that is on this machine."""
     rows: list[tuple[Any, ...]] = []
     for name in line.runs.split(";") if line.runs else ():
-        if found := find_run(name, scale):
-            label, curve = along(found.rounds, line.metric, _part(workload, line))
+        if run := find_run(name, scale):
+            label, curve = along(run.rounds, line.metric, _part(workload, line))
             rows += [(name, number, label, value) for number, value in curve.items()]
     return pd.DataFrame(rows, columns=["run", "round", "measure", "value"])
 

@@ -69,11 +69,11 @@ class Entry(ResultFile):
     @property
     def arithmetic(self) -> dict[str, str]:
         """Arithmetic of the job (fairfl.runtime.arithmetic); of older entries torch alone is known."""
-        said = next(
+        noted = next(
             (result["arithmetic"] for result in self.results.values() if "arithmetic" in result),
             None,
         )
-        return said or {
+        return noted or {
             part: value for part, value in self.origin.versions.items() if part == "torch"
         }
 
@@ -158,8 +158,8 @@ class Record:
         except FairflError as error:
             raise self._damaged(self.table_path, str(error)) from None
         table = curves.ordered(table, entry.spec.get("evaluated_parts", []))
-        wanted = next(value for path, value in entry.outputs.items() if path.endswith(METRICS))
-        if curves.digest(table) != wanted:
+        expected = next(value for path, value in entry.outputs.items() if path.endswith(METRICS))
+        if curves.digest(table) != expected:
             raise self._damaged(self.table_path, f"{job}: its numbers do not belong to its hash")
         return table
 
@@ -209,8 +209,8 @@ class Record:
         """Write all, jobs.json last: what it names is there at any time."""
         files, apart = dict(self._files), {self.table_path}
         if self._new:
-            known = {entry.key(name) for name, entry in self.entries()}
-            kept = {key: table for key, table in self._curves.items() if key in known}
+            keys = {entry.key(name) for name, entry in self.entries()}
+            kept = {key: table for key, table in self._curves.items() if key in keys}
             files[self.table_path] = _parquet(curves.joined(kept | self._new))
         file = {
             "setting": self.setting,

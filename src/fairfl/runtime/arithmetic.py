@@ -27,25 +27,25 @@ def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) ->
         if gpu_slots.visible()
         else "cpu"
     )
-    found = {"torch": version("torch"), "device": kind, "backend": backend}
+    parts = {"torch": version("torch"), "device": kind, "backend": backend}
     if kind != "cuda":  # there the sums are the GPU's
-        found |= {
+        parts |= {
             "threads": str(threads),
             "instructions": "" if elsewhere else machine.instructions(),
         }
-    return {part: found[part] for part in PARTS if found.get(part)}
+    return {part: parts[part] for part in PARTS if parts.get(part)}
 
 
 def of_record(record: Mapping[str, Any]) -> Arithmetic:
     """Return what a job's record says; of older ones torch alone is known."""
-    found: Arithmetic = record.get("arithmetic", record.get("versions", {}))
-    return found
+    noted: Arithmetic = record.get("arithmetic", record.get("versions", {}))
+    return noted
 
 
 def differences(then: Arithmetic, now: Arithmetic) -> list[tuple[str, str, str]]:
     """(part, then, now) of each part that differs."""
-    known = (part for part in PARTS if part in then and part in now)
-    return [(part, then[part], now[part]) for part in known if then[part] != now[part]]
+    shared = (part for part in PARTS if part in then and part in now)
+    return [(part, then[part], now[part]) for part in shared if then[part] != now[part]]
 
 
 def text(arithmetic: Arithmetic) -> str:

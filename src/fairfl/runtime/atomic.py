@@ -83,7 +83,7 @@ def sweep(paths: Iterable[Path]) -> None:
         # What cannot be deleted is only litter; what cannot be written is reported when it is written.
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
-                if (found := _TEMPORARY.fullmatch(name)) and found["name"] in known:
+                if (match := _TEMPORARY.fullmatch(name)) and match["name"] in known:
                     (folder / name).unlink(missing_ok=True)
 
 

@@ -116,11 +116,11 @@ def take(alone: bool = False) -> str | None:
     if _held is not None or not names or assigned:
         return None
     folder, limit = _folder(), float(os.environ.get(LIMIT, inf))
-    shown = ", ".join(names)
+    listed = ", ".join(names)
     full = "" if alone or limit == inf else f"full (runs_per_gpu: {limit:g}) or "
     name, _held = _wait_for(
         lambda: _claim(folder, names, limit, alone),
-        f"waiting for GPU {shown}: each is {full}being timed",
+        f"waiting for GPU {listed}: each is {full}being timed",
     )
     if alone:
         _wait_for(
@@ -128,7 +128,7 @@ def take(alone: bool = False) -> str | None:
             f"waiting for the other runs on GPU {name} to end",
         )
     os.environ[VISIBLE] = name
-    print(f"on GPU {name}" + (f" of {shown}" if len(names) > 1 else ""), flush=True)
+    print(f"on GPU {name}" + (f" of {listed}" if len(names) > 1 else ""), flush=True)
     return name
 
 

@@ -58,8 +58,8 @@ class Index:
 def sha256(path: Path) -> str:
     """In hex. Raises OSError."""
     key, now, state = os.path.abspath(path), time.time_ns(), path.stat()
-    if found := _index().find(key, state):
-        return found
+    if checksum := _index().find(key, state):
+        return checksum
     digest = _read(path)
     if now - state.st_ctime_ns > SETTLED_NS:
         _index().note(key, state, digest)

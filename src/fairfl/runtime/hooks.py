@@ -29,7 +29,7 @@ class WithHooks:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        interface = next(known for known in reversed(cls.__mro__) if WithHooks in known.__bases__)
+        interface = next(base for base in reversed(cls.__mro__) if WithHooks in base.__bases__)
         for name, value in list(vars(cls).items()) if cls is not interface else ():
             function = getattr(value, "__func__", getattr(value, "fget", value))
             if not isinstance(function, FunctionType):
@@ -58,8 +58,8 @@ def place(code: CodeType, line: int | None = None) -> str:
 
 def place_of(file: Path, line: int | None = None) -> str:
     """Place in a file, as users know it: 'src/fairfl/models/cnn.py, line 3'."""
-    shown = file.relative_to(PACKAGE.parents[1]) if file.is_relative_to(PACKAGE) else file
-    return f"{shown}, line {line}" if line else str(shown)
+    name = file.relative_to(PACKAGE.parents[1]) if file.is_relative_to(PACKAGE) else file
+    return f"{name}, line {line}" if line else str(name)
 
 
 def wrong(hook: Callable[..., Any], what: str) -> PluginError:

@@ -48,8 +48,8 @@ def read_bytes(path: Path | str) -> bytes:
     if place := stored.get(str(path)):
         return door(*place)
     data = sealed.in_copy(Path(path)).read_bytes()
-    if known := _expected.get(os.path.abspath(path)):
-        _compare(path, _hasher(known[0])(data).hexdigest(), known[0])
+    if entry := _expected.get(os.path.abspath(path)):
+        _compare(path, _hasher(entry[0])(data).hexdigest(), entry[0])
     return data
 
 
@@ -81,8 +81,8 @@ def _hasher(digest: str) -> Callable[..., Any]:
     return xxhash.xxh3_128 if len(digest) == 32 else hashlib.sha256
 
 
-def _compare(path: Path | str, found: str, expected: str) -> None:
-    if found[: len(expected)] != expected:
+def _compare(path: Path | str, digest: str, expected: str) -> None:
+    if digest[: len(expected)] != expected:
         raise FairflError(
             f"{os.path.relpath(path)}: is not the file that this job was planned with; run the same command again"
         )

@@ -67,14 +67,14 @@ class Parser(argparse.ArgumentParser):
                 for name, value in options.items()
             }
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
-        found: Any = super().parse_args(words, namespace)
-        inputs.stored = from_text(found.stored, dict[str, list[Any]], "--stored")
-        sealed.work_from(found.code)
-        if found.code:
+        parsed: Any = super().parse_args(words, namespace)
+        inputs.stored = from_text(parsed.stored, dict[str, list[Any]], "--stored")
+        sealed.work_from(parsed.code)
+        if parsed.code:
             processes.end_together()
-            opened.begin(from_text(found.spec, dict, "--spec").get("code"))
-        _seed(found)
-        return found
+            opened.begin(from_text(parsed.spec, dict, "--spec").get("code"))
+        _seed(parsed)
+        return parsed
 
 
 def parse(

@@ -76,7 +76,7 @@ def of(results: str, job: str) -> list[Kept]:
         folders = sorted(Path(results, FOLDER, job).iterdir(), key=os.path.getmtime, reverse=True)
     except OSError:
         return []
-    return [kept for folder in folders if (kept := at(folder))]
+    return [result for folder in folders if (result := at(folder))]
 
 
 def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
@@ -94,14 +94,14 @@ def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
         return None
     key = fingerprint([record["fingerprint"], record["inputs"], records.results_hash(record)])
     folder = Path(results, FOLDER, job, key)
-    if known := at(
+    if earlier := at(
         folder
     ):  # since a command that was killed; what lies in its place may have been damaged since
-        known.gather()
-        if known.whole:
+        earlier.gather()
+        if earlier.whole:
             for path in (str(place), *record["outputs"]):
                 os.unlink(path)
-            return known
+            return earlier
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.replace(place, folder / "record")  # first, so that a kill leaves nothing without a record
@@ -116,9 +116,9 @@ def trim(results: str, most: int, spared: Container[Path] = ()) -> None:
     `spared` are folders that somebody needs; they do not count.
     """
     left_over = (folder for folder in folders(results) if folder not in spared)
-    found = sorted(((os.path.getmtime(folder), folder) for folder in left_over), reverse=True)
+    by_age = sorted(((os.path.getmtime(folder), folder) for folder in left_over), reverse=True)
     left = most
-    for _, folder in found:
+    for _, folder in by_age:
         left -= sum(file.stat().st_size for file in os.scandir(folder))
         if left < 0:
             shutil.rmtree(folder, ignore_errors=True)

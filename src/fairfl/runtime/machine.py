@@ -31,15 +31,15 @@ def cpu_name() -> str:
     is twice as fast as the other: so the generation stands in the name.
     """
     text = INFO.read_text() if INFO.exists() else ""
-    found = dict(
+    fields = dict(
         reversed(re.findall(r"^([\w ]+?)\s*:[ \t]*(.*?)[ \t]*$", text, re.M))
     )  # of the first core
-    name = found.get("model name") or platform.processor() or platform.machine()
-    flags = (found.get("flags") or found.get("Features") or "").split()
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    flags = (fields.get("flags") or fields.get("Features") or "").split()
     facts = [
-        f"{word} {found[key]}"
+        f"{word} {fields[key]}"
         for word, key in (("family", "cpu family"), ("model", "model"))
-        if found.get(key)
+        if fields.get(key)
     ]
     facts += [vectors for flag, vectors in _VECTORS.items() if flag in flags][:1]
     return f"{name} ({', '.join(facts)})" if facts else name

@@ -118,12 +118,10 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
             continue
         if not used.startswith("/"):
             raise PluginError(f"{used}: this job starts it, and no change there would be noticed")
-        shown = os.path.relpath(used, PACKAGE.parents[1]) if ours else used
-        module = shown.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        name = os.path.relpath(used, PACKAGE.parents[1]) if ours else used
+        module = name.removeprefix("src/").removesuffix(".py").replace("/", ".")
         how = f"write `import {module}`" if ours and used.endswith(".py") else _HOW
-        raise PluginError(
-            f"{shown}: this job reads it, and no change there would be noticed; {how}"
-        )
+        raise PluginError(f"{name}: this job reads it, and no change there would be noticed; {how}")
 
 
 def _path(name: str) -> str:

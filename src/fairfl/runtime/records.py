@@ -33,11 +33,11 @@ def content(path: Path) -> str:
     if path.suffix == ".json":
         result = json.loads(path.read_bytes())
         left_out = HOW - _COUNTED if _COUNTING & result.keys() else HOW
-        kept = {key: value for key, value in result.items() if key not in left_out}
-        kept["files"] = [
+        facts = {key: value for key, value in result.items() if key not in left_out}
+        facts["files"] = [
             {k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])
         ]
-        return digest(json.dumps(kept, sort_keys=True).encode())
+        return digest(json.dumps(facts, sort_keys=True).encode())
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 

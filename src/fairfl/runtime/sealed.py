@@ -37,8 +37,8 @@ def in_copy(path: Path) -> Path:
 def written_to(copy: Path, files: Iterable[str]) -> list[str]:
     """Files of a copy that were written to since it was made, even if they are as before. Raises OSError."""
     lock = copy / LOCK
-    made = lock.stat().st_ctime_ns if lock.exists() else 0
-    return [file for file in files if (copy / file).stat().st_ctime_ns > made]
+    since = lock.stat().st_ctime_ns if lock.exists() else 0
+    return [file for file in files if (copy / file).stat().st_ctime_ns > since]
 
 
 def check(files: Iterable[str]) -> None:

@@ -39,11 +39,11 @@ def kills_for_memory() -> int:
             root = f"/sys/fs/cgroup{'/memory' if kinds else ''}{place}"
             for name in ("memory.events", "memory.oom_control"):
                 try:
-                    found = re.search(r"^oom_kill (\d+)", Path(root, name).read_text(), re.M)
+                    match = re.search(r"^oom_kill (\d+)", Path(root, name).read_text(), re.M)
                 except OSError:
                     continue
-                if found:
-                    return int(found[1])
+                if match:
+                    return int(match[1])
     return 0
 
 

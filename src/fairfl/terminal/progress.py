@@ -52,10 +52,10 @@ class RunningJob:
                 lines = file.read().decode(errors="replace").split()
         except OSError:
             return ""
-        found = _ROUND.search(" ".join(lines[-20:]))
+        match = _ROUND.search(" ".join(lines[-20:]))
         return (
-            f"round {found[1]} of {found[2]}, {found[3]}, {span(float(found[4] or 0))} left"
-            if found
+            f"round {match[1]} of {match[2]}, {match[3]}, {span(float(match[4] or 0))} left"
+            if match
             else ""
         )
 

@@ -20,12 +20,12 @@ def success_lines(
     run: RunProgress, results: Path, papers: Mapping[str, Paper] = {}, scale: str = ""
 ) -> Iterator[str]:
     """After a run without failures, in at most five lines: what was built and checked, where it lies, what to type."""
-    made = " and ".join(
+    built = " and ".join(
         counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule]
     )
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
     yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (
-        f"; {made} built at scale {scale}" if made else ""
+        f"; {built} built at scale {scale}" if built else ""
     )
     whole = "page" in run.done or "all" in run.asked()
     if whole:
@@ -54,16 +54,18 @@ def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[s
         return
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     claims = records(results / "claims.csv", "claims", ClaimLine)
-    made = totals(lines, claims, papers)
-    found, other = made.numbers, set().union(*readings_and_own(papers))
+    sums = totals(lines, claims, papers)
+    numbers, other = sums.numbers, set().union(*readings_and_own(papers))
     apart = sum(
         line.verdict.startswith("not comparable") for line in lines if line.artifact not in other
     )
-    if found.published or apart:  # of your own experiments no paper reports any
-        text = f"checked: {found.checked:,} of {found.published:,} published numbers"
-        if found.checked:
-            came_out = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
-            text += f": {came_out}, {found.inconclusive:,} inconclusive; {found.one_seed:,} rest on one seed"
+    if numbers.published or apart:  # of your own experiments no paper reports any
+        text = f"checked: {numbers.checked:,} of {numbers.published:,} published numbers"
+        if numbers.checked:
+            came_out = (
+                f"{numbers.agree:,} agree, {numbers.close:,} close, {numbers.differ:,} differ"
+            )
+            text += f": {came_out}, {numbers.inconclusive:,} inconclusive; {numbers.one_seed:,} rest on one seed"
         yield text + (
             f"; {apart:,} more have another scale, data or hardware than the paper's"
             if apart
@@ -71,11 +73,11 @@ def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[s
         )
     claimed = []
     for whose, counts in (
-        ("", made.claims.statuses),
-        ("your experiments: ", made.own_claims.statuses),
+        ("", sums.claims.statuses),
+        ("your experiments: ", sums.own_claims.statuses),
     ):
-        if said := ", ".join(f"{counts[word]} {word}" for word in _STATUSES if counts[word]):
-            claimed.append(whose + said)
+        if parts := ", ".join(f"{counts[word]} {word}" for word in _STATUSES if counts[word]):
+            claimed.append(whose + parts)
     if claimed:
         yield f"claims: {'; '.join(claimed)}"
 
@@ -140,21 +142,21 @@ def rerun_command(
     `where`: here, or on the cluster, where the run was: nothing trains on a login node. `snakemake`: what this process
     was called as, which a shell may not be able to call: a module, or fairfl's.
     """
-    called = (
+    words = (
         [snakemake]
         if os.access(snakemake, os.X_OK) and "/" in snakemake
         else [sys.executable, "-m", "snakemake"]
     )
     here, shell = os.getcwd(), os.environ.get("PWD", "")
     away = shell and os.path.isdir(shell) and not os.path.samefile(shell, here)
-    command = shlex.join([*called, *where, *options(config), "--", job.output])
+    command = shlex.join([*words, *where, *options(config), "--", job.output])
     return f"cd {shlex.quote(here)} && {command}" if away else command
 
 
 def options(config: Mapping[str, object]) -> list[str]:
     """Values that config.yaml does not have, as words of a command line."""
-    given = [f"{key}={_text(value)}" for key, value in config.items()]
-    return ["--config", *given] if given else []
+    words = [f"{key}={_text(value)}" for key, value in config.items()]
+    return ["--config", *words] if words else []
 
 
 def _text(value: object) -> str:

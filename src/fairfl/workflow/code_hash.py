@@ -99,10 +99,10 @@ def _graph() -> Any:
         _finder.leave_out(Path(error.filename))
         return _graph()
     except UnicodeError as error:
-        found = re.search(r"decode file (.*) as UTF-8", str(error))
-        if not found:
+        match = re.search(r"decode file (.*) as UTF-8", str(error))
+        if not match:
             raise
-        _finder.leave_out(Path(found[1]))
+        _finder.leave_out(Path(match[1]))
         return _graph()
     for module in [name for name in graph.modules if name.startswith(f"{PACKAGE}.recorded.")]:
         graph.remove_module(module)  # with what it imports
@@ -222,7 +222,7 @@ def _beside(path: Path, source: bytes) -> list[Path]:
         if name.startswith(f"{path.stem}.") and name.endswith(_BESIDE)
     ]
     tree = ast.parse(source) if b"READS" in source else ast.Module([], [])
-    given = {
+    assigned = {
         target: node.value
         for node in tree.body
         if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -233,7 +233,7 @@ def _beside(path: Path, source: bytes) -> list[Path]:
             where = f"{place_of(path, node.lineno)}: READS"
             try:
                 named = [
-                    str(path.with_name(name)) for name in ast.literal_eval(given[node] or node)
+                    str(path.with_name(name)) for name in ast.literal_eval(assigned[node] or node)
                 ]
             except (KeyError, ValueError, TypeError):
                 raise FairflError(f"{where}: expected once, as READS = ('beside.json',)") from None

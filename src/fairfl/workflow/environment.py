@@ -53,9 +53,9 @@ def check_places(jobs: Iterable[Job]) -> None:
         folders |= above
     for path in sorted(files | folders):
         if os.path.exists(path) and os.path.isdir(path) == (path in files):
-            found, due = ("file", "folder") if path in folders else ("folder", "file")
+            actual, due = ("file", "folder") if path in folders else ("folder", "file")
             raise FairflError(
-                f"{path} is a {found}, where a {due} of results belongs: move it away"
+                f"{path} is a {actual}, where a {due} of results belongs: move it away"
             )
 
 
@@ -64,10 +64,10 @@ def preloaded(workload: Workload, jobs: Iterable[Job]) -> list[str]:
     and the modules that all jobs of a rule run, so no plug-in that only some name.
     """
     models = {workload.settings[run.setting].model.name for run in workload.runs}
-    wanted = {
+    libraries = {
         name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())
     }
-    installed = {name for name in wanted if importlib.util.find_spec(name.partition(".")[0])}
+    installed = {name for name in libraries if importlib.util.find_spec(name.partition(".")[0])}
     code = {name for rule in {job.rule for job in jobs} for name in closure(f"fairfl.jobs.{rule}")}
     return sorted(installed) + sorted(name for name in code if "/" not in name)
 

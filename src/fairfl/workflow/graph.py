@@ -248,10 +248,10 @@ def _asked(rule: Rule, name: str, item: Callable[[Any], Paths], values: SimpleNa
     except AttributeError as error:
         if error.obj is not values:
             raise
-        known = ", ".join(vars(values)) or "none"
+        names = ", ".join(vars(values)) or "none"
         raise FairflError(
             f"rule {rule.name}: its input {name} needs a wildcard {{{error.name}}}, which its output and log do not "
-            f"have (known: {known})"
+            f"have (known: {names})"
         ) from None
 
 

@@ -47,23 +47,23 @@ def reads_programs(text: str) -> bool:
 
 def planning(tree: ast.Module) -> list[ast.stmt]:
     """The functions of a job's module that the planner calls and the job does not: the spec holds what they return."""
-    found = [
+    functions = [
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in _PLANNING
     ]
-    rest = (node for part in tree.body if part not in found for node in ast.walk(part))
-    called = {
+    rest = (node for part in tree.body if part not in functions for node in ast.walk(part))
+    calls = {
         node.func.id
         for node in rest
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    return [node for node in found if node.name not in called]
+    return [node for node in functions if node.name not in calls]
 
 
 def _is_blind(decorator: ast.expr) -> bool:
     """`@functools.lru_cache(maxsize=1)` is."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return (
-        called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     ) in _BLIND
 
 
@@ -89,5 +89,5 @@ def _strip(node: ast.AST) -> None:
         node.body = node.body[1:]
     if isinstance(node, _FUNCTIONS) and all(map(_is_blind, node.decorator_list)):
         node.returns = None
-        for given in ast.walk(node.args):
-            vars(given).pop("annotation", None)
+        for argument in ast.walk(node.args):
+            vars(argument).pop("annotation", None)

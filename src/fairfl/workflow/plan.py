@@ -56,9 +56,9 @@ def kind(reason: str) -> str:
     if _DAMAGE.search(reason):
         return "a file is missing or damaged"
     parts = reason.split("; ")
-    modules = sorted({found[1] for part in parts if (found := _MODULE.match(part))})
+    modules = sorted({match[1] for part in parts if (match := _MODULE.match(part))})
     keys = sorted(
-        {found[1] for part in parts if not _MODULE.match(part) and (found := _KEY.match(part))}
+        {match[1] for part in parts if not _MODULE.match(part) and (match := _KEY.match(part))}
     )
     edited = (
         f"edited {modules[0]}" + (f" and {len(modules) - 1} more" if modules[1:] else "")
@@ -72,11 +72,11 @@ def kind(reason: str) -> str:
 
 def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
     """Kinds of reasons of the jobs that would run, by rule."""
-    found: dict[str, Counter[str]] = {}
+    reasons: dict[str, Counter[str]] = {}
     for job in rerun.needed(rerun.graph.everything()):
         if why := rerun.reason(job.name):
-            found.setdefault(job.rule, Counter())[kind(why)] += 1
-    return found
+            reasons.setdefault(job.rule, Counter())[kind(why)] += 1
+    return reasons
 
 
 def table(reasons: dict[str, Counter[str]]) -> list[str]:

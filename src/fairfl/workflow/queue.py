@@ -44,25 +44,25 @@ class Queue:
         self._silent = False
 
     def news(
-        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
+        self, states: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
     ) -> list[str]:
         """Lines for the user. `jobs`: numbers in Slurm of those that Snakemake waits for, and what they are called."""
         lines = [
             (key, line)
-            for key, line in self._all(found, jobs, now)
+            for key, line in self._all(states, jobs, now)
             if now - self._said.get(key, -AGAIN) >= AGAIN
         ]
         self._said |= {key: now for key, _ in lines}
         return [line for _, line in lines]
 
     def _all(
-        self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
+        self, states: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
     ) -> Iterator[tuple[str, str]]:
-        if isinstance(found, str):
+        if isinstance(states, str):
             self._silent = True
             yield (
                 "silent",
-                f"Slurm does not answer ({found}): jobs that run go on, and so does this as soon as it does; "
+                f"Slurm does not answer ({states}): jobs that run go on, and so does this as soon as it does; "
                 "`scontrol ping` asks it",
             )
             return
@@ -73,7 +73,7 @@ class Queue:
             yield "answers", "Slurm answers again"
         if not jobs:
             return
-        lost = {number for number in jobs if number not in found}
+        lost = {number for number in jobs if number not in states}
         for number in sorted(lost & self._missed):
             yield (
                 f"lost {number}",
@@ -83,7 +83,7 @@ class Queue:
         self._missed = lost
         waiting: dict[str, list[str]] = {}
         for number in jobs:
-            state, reason = found.get(number, ("", ""))
+            state, reason = states.get(number, ("", ""))
             if state == "PENDING":
                 waiting.setdefault(reason, []).append(number)
         for reason, numbers in waiting.items():

@@ -143,8 +143,8 @@ class Recorded:
             return "finished with other inputs"
         entry, files, table, code = self._entry(job, left, commits)
         record = self.record(setting_of(job.name))
-        known = record.jobs.get(job.name, [])
-        alike = [old for old in known if old.spec == entry.spec and old.inputs == entry.inputs]
+        entries = record.jobs.get(job.name, [])
+        alike = [old for old in entries if old.spec == entry.spec and old.inputs == entry.inputs]
         for old in alike:
             if numbers(old) == numbers(entry):
                 return "stored before"
@@ -165,7 +165,7 @@ class Recorded:
         self, job: Job, left: dict[str, Any], commits: "Commits"
     ) -> tuple[Entry, dict[str, bytes], Any, dict]:
         results, spec = job.results, left["spec"]
-        found: dict[str, Any] = {"results": {}, "inline": {}, "outputs": {}}
+        parts: dict[str, Any] = {"results": {}, "inline": {}, "outputs": {}}
         files: dict[str, bytes] = {}
         how: dict[str, Any] = {}
         table = None
@@ -174,13 +174,13 @@ class Recorded:
             if path.endswith(".json"):
                 whole = read_json(path)
                 how = how or whole
-                found["results"][below] = {
+                parts["results"][below] = {
                     key: whole[key] for key in whole if key not in _ELSEWHERE
                 }
             elif path.endswith(METRICS):
                 table = tables.arrow(Path(path)).replace_schema_metadata()
                 check_finite(job, table, diverged(job))
-                found["outputs"][below] = curves.digest(table)
+                parts["outputs"][below] = curves.digest(table)
             else:
                 data = Path(path).read_bytes()
                 if len(data) > LARGEST:
@@ -188,17 +188,17 @@ class Recorded:
                         f"{path}: {len(data)} bytes; stored results take {LARGEST} at most"
                     )
                 if len(data) <= INLINE:
-                    found["inline"][below] = base64.b64encode(data).decode()
+                    parts["inline"][below] = base64.b64encode(data).decode()
                 else:
-                    found["outputs"][below] = digest(data)
+                    parts["outputs"][below] = digest(data)
                     files[below] = data
         code = spec["code"]
-        found |= {
+        parts |= {
             "spec": without_code(spec),
             "code": fingerprint(code),
             "inputs": self._inputs(job),
         }
-        plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **found}
+        plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **parts}
         entry = Entry.model_validate(plain)
         return entry.model_copy(update={"hash": entry.content}), files, table, code
 
@@ -325,17 +325,17 @@ def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
         raise FairflError(
             f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}"
         )
-    found = set()
+    names = set()
     for setting in filter(workload.settings.__contains__, settings(folder)):
         for name, entries in Record(setting, folder).jobs.items():
             if (spec := _spec_today(workload, name)) is not None and any(
                 entry.spec == spec for entry in entries
             ):
-                found.add(name)
+                names.add(name)
     return frozenset(
         name
-        for name in found
-        if not name.startswith("train/") or _references(workload, name) <= found
+        for name in names
+        if not name.startswith("train/") or _references(workload, name) <= names
     )
 
 

@@ -142,10 +142,10 @@ class Rerun:
     def nearest(self, name: str) -> list[str]:
         """The jobs that must run of those that a job needs, without what these need in turn."""
         if name not in self._above:
-            found: dict[str, None] = {}
+            above: dict[str, None] = {}
             for before in () if self.stored(name) else self.graph.job(name).inputs:
-                found |= dict.fromkeys([before] if self.reason(before) else self.nearest(before))
-            self._above[name] = list(found)
+                above |= dict.fromkeys([before] if self.reason(before) else self.nearest(before))
+            self._above[name] = list(above)
         return self._above[name]
 
     def _decide(self, job: Job) -> str:

@@ -210,10 +210,10 @@ class Session:
     def _say_last_words(self) -> None:
         """Say what was built, checked or failed, and which files were edited meanwhile: the next call sees them."""
         if self.display:
-            given = snakemake.given_config(self.workflow)
+            config = snakemake.given_config(self.workflow)
             papers, scale = self.workload.papers, self.workload.scale.scale
             words = summary_lines(
-                self.display, Path(self.summaries), sys.argv[0], given, papers, scale
+                self.display, Path(self.summaries), sys.argv[0], config, papers, scale
             )
             self.display.finish(words)
         copy = Path(os.environ[sealed.VARIABLE])

@@ -121,21 +121,21 @@ def display(workflow: "Workflow") -> "Display | None":
     from fairfl.terminal.display import VARIABLE, Display
 
     settings = workflow.logger_manager.settings
-    wanted, log = os.environ.get(VARIABLE, "auto"), logging.getLogger("snakemake.logging")
+    mode, log = os.environ.get(VARIABLE, "auto"), logging.getLogger("snakemake.logging")
     own = [handler for handler in log.handlers if handler.name == "DefaultStreamHandler"]
     asked = settings.quiet or settings.verbose or settings.debug_dag or settings.printshellcmds
-    if not own or asked or wanted == "snakemake" or not is_main_process(workflow):
+    if not own or asked or mode == "snakemake" or not is_main_process(workflow):
         return None
-    shown = Display(own[0].stream, plain=wanted == "plain", dry=settings.dryrun)  # type: ignore[attr-defined]
+    screen = Display(own[0].stream, plain=mode == "plain", dry=settings.dryrun)  # type: ignore[attr-defined]
     if not is_local(workflow):
         args = snakemake_call()["args"]
-        given = (("--workflow-profile", args.workflow_profile), ("--profile", args.profile))
-        words = [word for option, value in given if value for word in (option, str(value))]
-        shown.alone = tuple(words or ("--executor", args.executor, "--jobs", "1"))
+        profiles = (("--workflow-profile", args.workflow_profile), ("--profile", args.profile))
+        words = [word for option, value in profiles if value for word in (option, str(value))]
+        screen.alone = tuple(words or ("--executor", args.executor, "--jobs", "1"))
     log.removeHandler(own[0])
-    log.addHandler(shown)
-    shown.heed_interrupts()
-    return shown
+    log.addHandler(screen)
+    screen.heed_interrupts()
+    return screen
 
 
 def given_config(workflow: "Workflow") -> dict[str, Any]:
@@ -153,10 +153,10 @@ def check_config(workflow: "Workflow") -> None:
 
 def blamed(workflow: "Workflow", message: str) -> str:
     """A message about a faulty configuration that names where a value was given: the command line, or config.yaml."""
-    given = dict.fromkeys(workflow.config_settings.config, "--config ")
+    sources = dict.fromkeys(workflow.config_settings.config, "--config ")
     for path in map(os.path.relpath, workflow.config_settings.configfiles):
-        given = dict.fromkeys(load(Path(path)) or (), f"{path}: ") | given
-    where = lambda found: f"{given[found[1]]}{found[1]}" if found[1] in given else found[0]  # noqa: E731
+        sources = dict.fromkeys(load(Path(path)) or (), f"{path}: ") | sources
+    where = lambda match: f"{sources[match[1]]}{match[1]}" if match[1] in sources else match[0]  # noqa: E731
     return re.sub(r"^config\.yaml: (\w+)", where, message, flags=re.M)
 
 
@@ -189,13 +189,13 @@ class Decision:
     def take_effect(self) -> None:
         """Replace the rules' inputs by `inputs`, and let `before_dag` run once, before Snakemake builds its DAG."""
         for rule in self.workflow.rules:
-            asks = self.of_target if rule.norun else self.inputs if rule.output else None
-            if asks:
+            ask = self.of_target if rule.norun else self.inputs if rule.output else None
+            if ask:
                 rule._input = InputFiles()  # what was parsed; `set_input` would add to it
                 rule.input_modifier = (
                     rule.input_modifier or rule.output_modifier
                 )  # a rule without inputs has none
-                rule.set_input(unpack(functools.partial(asks, rule=rule.name)))
+                rule.set_input(unpack(functools.partial(ask, rule=rule.name)))
         build = self.workflow._prepare_dag
 
         def prepare_dag(*arguments: Any, **options: Any) -> None:
@@ -216,8 +216,8 @@ class Decision:
             for job in jobs
             for name in ([job] if self.rerun.reason(job) else self.rerun.nearest(job))
         ]
-        wanted = [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
-        return {"wanted": wanted or "config.yaml"}  # without any input it would always be run
+        files = [self.graph.job(name).outputs[0] for name in dict.fromkeys(run or jobs[:1])]
+        return {"wanted": files or "config.yaml"}  # without any input it would always be run
 
     def inputs(self, wildcards: Any, rule: str) -> dict[str, Any]:
         """Files that Snakemake is to wait for, or to look at, before a job of this rule."""

@@ -70,13 +70,13 @@ def _as_planned(root: Path) -> dict[str, bytes]:
 def _read(root: Path, named: Container[str] = ()) -> dict[str, bytes]:
     """Content of every file of the project below `root`, by its path there; none that only editors or Python need, and
     of large ones only those that are named."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path in _files(root):
         name = os.path.relpath(path, root)
         with contextlib.suppress(OSError):  # what cannot be read is missed by who needs it
             if name in named or path.stat().st_size <= _LARGEST:
-                found[name] = path.read_bytes()
-    return found
+                contents[name] = path.read_bytes()
+    return contents
 
 
 def _files(root: Path) -> Iterator[Path]:

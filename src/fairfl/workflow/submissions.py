@@ -263,10 +263,10 @@ class Submissions:
             return self._error(info, msg, **how)
         with self._lock:
             self.under_way.discard(id(submission))
-            found = _STATE.search(msg or "")
-            if found is None and _NOT_NOW.search(msg or ""):
+            match = _STATE.search(msg or "")
+            if match is None and _NOT_NOW.search(msg or ""):
                 return self._refused(submission, msg or "")
-        self._judge(info, found[1] if found else "", msg or "", how)
+        self._judge(info, match[1] if match else "", msg or "", how)
 
     def _refused(self, submission: Submission, msg: str) -> None:
         """Slurm takes no submission now."""
@@ -364,14 +364,14 @@ def _of(info: Any, job: Any) -> Any:
 
 def with_variables(environment: Mapping[str, str], command: str) -> str:
     """A command for a shell that may not have them."""
-    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
-    return f"export {given} && {command}"
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
+    return f"export {exports} && {command}"
 
 
 def refusal(message: str) -> str:
     """Return what sbatch says, without the command; another message as it is."""
-    found = re.search(r"The error message was '(.*?)'\.\n", message, re.S)
-    return " ".join(found[1].replace("sbatch: error: ", "").split()) if found else message.strip()
+    match = re.search(r"The error message was '(.*?)'\.\n", message, re.S)
+    return " ".join(match[1].replace("sbatch: error: ", "").split()) if match else message.strip()
 
 
 def _written_since(job: Any, moment: float) -> bool:

@@ -33,8 +33,8 @@ def is_local(workflow: "Workflow") -> bool:
     Snakemake knows it (`local_exec`) when it begins to run jobs, and in a dry run never; `-j` may say either. So the
     executor is looked up in the call of the command line, in which the Snakefile is parsed.
     """
-    called = snakemake_call()
-    return called["executor_plugin"].common_settings.local_exec if called else workflow.local_exec
+    call = snakemake_call()
+    return call["executor_plugin"].common_settings.local_exec if call else workflow.local_exec
 
 
 def snakemake_call() -> dict[str, Any]:
@@ -74,11 +74,11 @@ def check_targets(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
                 "docs/record.md says how to read it; `--config recorded=ignore` computes it here"
             )
         if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):
-            known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
+            names = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
-                known = [path for job in graph.below(graph.everything()) for path in job.outputs]
+                names = [path for job in graph.below(graph.everything()) for path in job.outputs]
             hint = "".join(
-                f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1)
+                f"; did you mean {name!r}?" for name in get_close_matches(target, names, n=1)
             )
             raise FairflError(
                 f"no target {target!r}{left_out(graph.workload, target) or hint}\n"

@@ -125,7 +125,7 @@ def _planned(root: Path, config: Config) -> set[tuple[Any, ...]]:
 
 def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
     """Files of orphaned results of a scale, each record after them, and what was set aside in all of results/."""
-    found = [
+    paths = [
         path
         for path in sorted(Path("results").glob(f"**/*{records.DAMAGED}"))
         if FOLDER not in path.parents
@@ -140,45 +140,45 @@ def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
     for path in sorted(orphans):
         if path.is_file() and (record := records.read(path)):
             whole = (output for output in record["outputs"] if not records.damage(output, record))
-            found += [*(Path(output) for output in whole if output not in needed), path]
-    return found
+            paths += [*(Path(output) for output in whole if output not in needed), path]
+    return paths
 
 
-def clear(root: Path, given: dict[str, Any], yes: bool = False, dry: bool = False) -> None:
+def clear(root: Path, raw_config: dict[str, Any], yes: bool = False, dry: bool = False) -> None:
     """Print what is deleted, and delete it after a `yes`, which a person at a terminal is asked for.
 
     Raises FairflError where nobody can be asked, or where nobody can say what a paper needs.
     """
-    config, folder = _locked(given)
+    config, folder = _locked(raw_config)
     try:
-        found = deletable(root, config, folder)
+        paths = deletable(root, config, folder)
     except FairflError as error:
         raise FairflError(
             f"nothing is deleted, since what is needed is not known: {error}"
         ) from None
-    for path in found:
+    for path in paths:
         print(path)
-    files = "1 file" if len(found) == 1 else f"{len(found)} files"
-    if found and not (yes or dry or sys.stdin.isatty()):
+    files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
+    if paths and not (yes or dry or sys.stdin.isatty()):
         raise FairflError(f"nothing is deleted yet: `fairfl clear --yes` deletes these {files}")
     if (
-        found
+        paths
         and not (yes or dry)
         and input(f"delete these {files}? [y/N] ").lower() not in ("y", "yes")
     ):
         dry = True
-    for path in () if dry else found:
+    for path in () if dry else paths:
         path.unlink()
         with contextlib.suppress(OSError):  # until one is not empty
             os.removedirs(path.parent)
     print(f"{files} {'would be ' * dry}deleted")
 
 
-def verify(root: Path, given: dict[str, Any]) -> None:
+def verify(root: Path, raw_config: dict[str, Any]) -> None:
     """Print what is damaged, foreign or orphaned; exit 1 if anything is."""
-    config, scale = _locked(given)
+    config, scale = _locked(raw_config)
     begun = time.monotonic()
-    verifier, found = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
+    verifier, counts = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
 
     def findings() -> Iterator[Finding]:
         for folder in sorted(
@@ -193,18 +193,18 @@ def verify(root: Path, given: dict[str, Any]) -> None:
             print(f"what is orphaned is not known: {error}")
 
     for kind, what in findings():
-        found[kind] += 1
+        counts[kind] += 1
         print(f"{kind}: {what}")
-    numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
+    numbers = ", ".join(f"{number} {kind}" for kind, number in counts.items())
     print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
-    if any(found.values()):
+    if any(counts.values()):
         print(f"`fairfl clear` deletes what is orphaned but not kept, and *{records.DAMAGED}")
         sys.exit(1)
 
 
-def _locked(given: dict[str, Any]) -> tuple[Config, Path]:
+def _locked(raw_config: dict[str, Any]) -> tuple[Config, Path]:
     """The configuration, and the folder of its scale, in which no workflow may run until this process ends."""
-    config = check(given, Config, "config.yaml")
+    config = check(raw_config, Config, "config.yaml")
     folder = Path("results", config.scale)
     if folder.is_dir():
         locks.workflow_lock(folder / ".lock")
