@@ -31,6 +31,7 @@ from fairfl.algorithms.interface import (
 )
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import Weighting
 
 
 class Config(Strict):
@@ -40,7 +41,7 @@ class Config(Strict):
     report: Literal["personal", "global"] = Field(
         description="models that clients are evaluated with"
     )
-    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+    weighting: Weighting = "size"
 
 
 class Ditto(Algorithm[Config]):

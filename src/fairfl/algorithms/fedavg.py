@@ -7,16 +7,13 @@ with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m (EAGLE se
 Tables run: EAGLE with weighting = uniform; FedFV with weighting = uniform.
 """
 
-from typing import Literal
-
-from pydantic import Field
-
 from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import Weighting
 
 
 class Config(Strict):
-    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+    weighting: Weighting = "size"
 
 
 class FedAvg(Algorithm[Config]):

@@ -28,20 +28,17 @@ from pydantic import Field
 from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import Kappa, Prior, TauSchedule, Temperature
 
 
 class Config(Strict):
-    tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
+    tau: Temperature = 0.5
     weight_loss: Literal["after", "before"] = Field(
         "after", description="training loss at x_k, or at x"
     )
-    prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
-        "constant", description="eq. (188)"
-    )
-    kappa: float = Field(
-        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
-    )
+    prior: Prior = "uniform"
+    tau_schedule: TauSchedule = "constant"
+    kappa: Kappa = 0.0
 
 
 class FedEBA(Algorithm[Config]):

@@ -54,16 +54,15 @@ from fairfl.algorithms.interface import (
 )
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import FairAngle, Kappa, Prior, TauSchedule, Temperature
 
 
 class Config(Strict):
     alpha: float = Field(
         0.5, ge=0, le=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA"
     )
-    tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(
-        0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never"
-    )
+    tau: Temperature = 0.5
+    theta: FairAngle = 0.0
     aggregation: Literal["entropy", "uniform"] = Field(
         "entropy", description="w_k of eq. (4), or q_k (table 15)"
     )
@@ -85,13 +84,9 @@ class Config(Strict):
     weight_loss: Literal["after", "before"] = Field(
         "after", description="training loss at x_k, or at x, in w_k"
     )
-    prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
-        "constant", description="eq. (188)"
-    )
-    kappa: float = Field(
-        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
-    )
+    prior: Prior = "uniform"
+    tau_schedule: TauSchedule = "constant"
+    kappa: Kappa = 0.0
 
     @model_validator(mode="after")
     def _check_loss_after(self) -> "Config":

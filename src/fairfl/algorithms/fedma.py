@@ -40,24 +40,19 @@ from fairfl.algorithms.interface import (
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import MaxWidth, NeuronVariance, PriorVariance, ProcessMass
 
 
 class Config(Strict):
-    gamma: float = Field(
-        7.0, gt=0, description="mass of the Beta process; more means more global neurons"
-    )
-    sigma2: float = Field(
-        1.0, gt=0, description="variance of clients' neurons around the global one"
-    )
-    sigma0: float = Field(1.0, gt=0, description="prior variance of a global neuron")
+    gamma: ProcessMass = 7.0
+    sigma2: NeuronVariance = 1.0
+    sigma0: PriorVariance = 1.0
     sweeps: int = Field(5, ge=0, description="times that every client is matched again")
     retrain_epochs: int = Field(
         10, ge=0, description="local epochs after each matched layer; FOCUS's local_epochs"
     )
     momentum: float = Field(0.0, ge=0, lt=1, description="of local SGD; 0.9 in the public code")
-    max_width: int = Field(
-        700, gt=0, description="global neurons of a layer at most; the public code stops at 700"
-    )
+    max_width: MaxWidth = 700
 
 
 def match_layer(

@@ -8,18 +8,17 @@
 with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m. The first local step does not feel mu.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import Weighting
 
 
 class Config(Strict):
     mu: float = Field(0.1, ge=0, description="pull of local models towards x; 0 is FedAvg")
-    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+    weighting: Weighting = "size"
 
 
 class FedProx(Algorithm[Config]):

@@ -12,13 +12,14 @@ from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import Weighting
 
 
 class Config(Strict):
     gradient: Literal["full", "batch"] = Field(
         "full", description="g_k over all samples, or the first batch"
     )
-    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+    weighting: Weighting = "size"
 
 
 class FedSGD(Algorithm[Config]):

@@ -41,24 +41,19 @@ from fairfl.algorithms.interface import (
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import MaxWidth, NeuronVariance, PriorVariance, ProcessMass
 
 Array = NDArray[np.float64]
 
 
 class Config(Strict):
-    sigma2: float = Field(
-        1.0, gt=0, description="variance of clients' neurons around the global one"
-    )
-    sigma0: float = Field(1.0, gt=0, description="prior variance of a global neuron")
-    gamma: float = Field(
-        1.0, gt=0, description="mass of the Beta process; more means more global neurons"
-    )
+    sigma2: NeuronVariance = 1.0
+    sigma0: PriorVariance = 1.0
+    gamma: ProcessMass = 1.0
     sweeps: int = Field(
         5, ge=0, description="times that every client is matched again; 5 in the public code"
     )
-    max_width: int = Field(
-        700, gt=0, description="global neurons of a layer at most; the public code stops at 700"
-    )
+    max_width: MaxWidth = 700
 
 
 def global_net(

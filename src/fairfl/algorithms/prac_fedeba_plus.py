@@ -44,16 +44,15 @@ from fairfl.algorithms.interface import (
 )
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
+from fairfl.experiments.hyperparameters import FairAngle, Kappa, Prior, TauSchedule, Temperature
 
 
 class Config(Strict):
     alpha: float = Field(
         0.5, ge=0, lt=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA"
     )
-    tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(
-        0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never"
-    )
+    tau: Temperature = 0.5
+    theta: FairAngle = 0.0
     angle_from: Literal["received", "previous"] = Field(
         "received",
         description="losses of the angle: F_k of this round, or those behind the last round's w_k",
@@ -64,13 +63,9 @@ class Config(Strict):
     weight_loss: Literal["after", "before"] = Field(
         "after", description="training loss at x_k, or at x, in w_k"
     )
-    prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
-    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field(
-        "constant", description="eq. (188)"
-    )
-    kappa: float = Field(
-        0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10"
-    )
+    prior: Prior = "uniform"
+    tau_schedule: TauSchedule = "constant"
+    kappa: Kappa = 0.0
 
 
 class PracFedEBAPlus(Algorithm[Config]):

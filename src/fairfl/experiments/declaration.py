@@ -28,7 +28,14 @@ from fairfl.runtime.hooks import no_hook
 from fairfl.runtime.plain_data import one_line
 from fairfl.runtime.validation import SpecError, check, nearest
 
-_CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}
+_CHEAP = {
+    "typing",
+    "pydantic",
+    "fairfl.experiments.base",
+    "fairfl.experiments.hyperparameters",
+    "math",
+    "collections.abc",
+}
 # What a constant may call besides.
 _BUILT_IN = (
     "bool", "dict", "float", "frozenset", "int", "len", "list", "max", "min", "range", "set", "sorted", "str", "sum",

@@ -28,6 +28,10 @@ from fairfl.values import generators
 SHARE = 0.02
 
 
+class _Unusable(Exception):
+    """A file that is not of this run."""
+
+
 class Checkpoint:
     """A file, written in one step, with the global generators, and the file before it.
 
@@ -43,23 +47,18 @@ class Checkpoint:
         self.cost = 0.0  # of the last save, seconds
 
     def restore(self) -> dict[str, Any] | None:
-        """The state to go on from, None for the start."""
-        self.reached = self._usable(self.path)
-        earlier = self._usable(self.before) if self.reached else None
-        if self.reached and self.reached["processor"] != _processor():
-            earlier, self.reached = self.reached, None
-            print(
-                f"resuming from {earlier['at']}, which {earlier['processor']} computed: not compared",
-                flush=True,
-            )
-        elif self.reached:
-            at = earlier["at"] if earlier else 0
-            print(f"resuming: {at} to {self.reached['at']} once more, to compare", flush=True)
-        if earlier is None:
+        """Return the state to go on from, None for the start."""
+        newest = self._usable(self.path)
+        if newest is None:
             return None
-        generators.restore(earlier["generators"])
-        state: dict[str, Any] = earlier["state"]
-        return state
+        if newest["processor"] != _processor():
+            at, processor = newest["at"], newest["processor"]
+            print(f"resuming from {at}, which {processor} computed: not compared", flush=True)
+            return _state_of(newest)
+        self.reached, before = newest, self._usable(self.before)
+        at = before["at"] if before else 0
+        print(f"resuming: {at} to {newest['at']} once more, to compare", flush=True)
+        return _state_of(before) if before else None
 
     def step(
         self, at: int, state: Callable[[], dict[str, Any]], load: Callable[[dict[str, Any]], None]
@@ -68,21 +67,18 @@ class Checkpoint:
 
         Raises PluginError if a run that resumes has other bits there.
         """
-        if self.reached is None and self.due():
-            self.save(at, state())
-        elif self.reached and at == self.reached["at"]:
-            self._compare(state())
-            load(self.reached["state"])
-            generators.restore(self.reached["generators"])
+        if self.reached is None:
+            if self.due():
+                self.save(at, state())
+        elif at == self.reached["at"]:
+            self._compare(state(), self.reached)
+            load(_state_of(self.reached))
             self.reached, self.last = None, time.monotonic()
 
-    def _compare(self, now: dict[str, Any]) -> None:
-        saved = self.reached or {}
+    def _compare(self, now: dict[str, Any], saved: dict[str, Any]) -> None:
         if _bits(generators.state()["cuda"]) != _bits(saved["generators"]["cuda"]):
-            print(
-                "not compared: the GPU has drawn more or fewer random numbers in between",
-                flush=True,
-            )
+            words = "the GPU has drawn more or fewer random numbers in between"
+            print(f"not compared: {words}", flush=True)
         elif differ := {at for at, _ in _bits(now) ^ _bits(saved["state"])}:
             raise PluginError(
                 f"played again in a new process, {saved['at']} has other bits in {few(sorted(differ))}: something is "
@@ -95,28 +91,29 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            saved, defect = self._read(path)
+            return self._read(path)
+        except _Unusable as error:
+            defect = str(error)
         except Exception as error:  # torch.load raises whatever the bytes lead it to
-            saved, defect = None, f"cannot be read ({type(error).__name__})"
-        if saved is None:
-            print(f"checkpoint {path.name} {defect}: starting from round 0", flush=True)
-            path.unlink()
-        return saved
+            defect = f"cannot be read ({type(error).__name__})"
+        print(f"checkpoint {path.name} {defect}: starting from round 0", flush=True)
+        path.unlink()
+        return None
 
     @opened.by_fairfl()
-    def _read(self, path: Path) -> tuple[dict[str, Any] | None, str]:
-        """Return what was saved, or None and why the file cannot be used."""
+    def _read(self, path: Path) -> dict[str, Any]:
+        """Return what was saved. Raises _Unusable with the reason."""
         # torch does not look at the checksums that it writes.
         with zipfile.ZipFile(path) as file:
             if file.testzip() is not None:
-                return None, "is damaged"
+                raise _Unusable("is damaged")
         # weights_only: a checkpoint is data; nothing in it may run.
         saved = torch.load(path, weights_only=True, map_location="cpu")
         if not isinstance(saved, dict) or not isinstance(saved.get("state"), dict):
-            return None, "holds no state"
+            raise _Unusable("holds no state")
         if saved.get("fingerprint") != self.fingerprint:
-            return None, "belongs to another spec or code version"
-        return saved, ""
+            raise _Unusable("belongs to another spec or code version")
+        return saved
 
     def due(self) -> bool:
         self.checked = time.monotonic()
@@ -147,6 +144,13 @@ class Checkpoint:
     def remove(self) -> None:
         for path in (self.path, self.before):
             path.unlink(missing_ok=True)
+
+
+def _state_of(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return the state; the global generators go on from there, too."""
+    generators.restore(saved["generators"])
+    state: dict[str, Any] = saved["state"]
+    return state
 
 
 def _processor() -> str:

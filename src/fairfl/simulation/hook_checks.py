@@ -42,9 +42,11 @@ def ask(owner: WithHooks, name: str, *arguments: Any, watched: bool = False) -> 
     declared = next(
         vars(base)[name] for base in reversed(type(owner).__mro__) if name in vars(base)
     )
-    code = code_of(hook)
-    names = *code.co_varnames[1 : code.co_argcount], *map(str, range(len(arguments)))
-    named = dict(zip(names, arguments, strict=False)) if watched else {}
+    named: dict[str, Any] = {}
+    if watched:
+        code = code_of(hook)
+        names = *code.co_varnames[1 : code.co_argcount], *map(str, range(len(arguments)))
+        named = dict(zip(names, arguments, strict=False))
     before = dict(_sum_bits(named))
     answer = hook(*arguments)
     for place, sums in _sum_bits(named):

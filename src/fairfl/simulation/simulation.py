@@ -186,18 +186,20 @@ class Simulation:
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
             if self.round == 0:
-                start, moved = (
-                    part.reshape(-1, part.shape[-1])[:4, : self.parameters]
-                    for part in (trained.start, trained.moved)
-                )
-                by_rows = not self.algorithm.requires_sequential
-                hook_checks.play(hook, plan, start - moved if by_rows else start[:0])
+                hook_checks.play(hook, plan, self.some_models(trained))
         reports = self.measure_trained(clients, received, trained, plan)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
             reports = drop_diverged(reports)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
+
+    def some_models(self, trained: TrainedModels) -> Tensor:
+        """Parameters of some trained models, [n, P]; of none if the algorithm's force is not called on several."""
+        if self.algorithm.requires_sequential:
+            return trained.start.new_empty(0, self.parameters)
+        start, moved = (part.flatten(0, -2)[:4] for part in (trained.start, trained.moved))
+        return (start - moved)[:, : self.parameters]
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
