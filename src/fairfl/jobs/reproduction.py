@@ -4,11 +4,11 @@ Not a job of the graph: what it writes is committed. It takes only what the reco
 """
 
 import argparse
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.config import Config, with_papers
-from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.strict import yaml_files
 from fairfl.experiments.workload import Workload, load_workload
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
     from fairfl.recorded import sums
     from fairfl.recorded.record import FOLDER
-    from fairfl.reporting.derived import OWN
+    from fairfl.reporting.reproduction import OWN
 
     papers = published(workload.papers)
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
@@ -99,33 +99,23 @@ def own(workload: Workload) -> list[str]:
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/papers/*.md, docs/tables/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
     results/recorded/, papers/explanations/ and benchmarks/ below `root`."""
-    from fairfl.judgement.measurements import count
-    from fairfl.judgement.recorded import (
-        DIFFERENCES,
-        differences_text,
-        recorded_claims,
-        recorded_numbers,
-    )
+    from fairfl.judgement.recorded import DIFFERENCES, differences_text
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
-    from fairfl.reporting.reproduction import Reproduction
+    from fairfl.reporting.reproduction import StoredResults
     from fairfl.reporting.status import status_svg
-    from fairfl.reporting.text_tables import index_page, paper_page
 
-    others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
-    papers = published(papers)
-    tried = load_explanations(root, papers)
-    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried)
-    counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
-    names = vocabulary(root, reproduction, others)
-    made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}
-    made |= {
-        TABLES / f"{name}.md": paper_page(name, reproduction, names["recorded"]) for name in papers
+    stored = StoredResults(root, papers)
+    counts = {paper.called: stored.counted(name) for name, paper in stored.papers.items()}
+    made = {
+        TABLES / "index.md": stored.tables_page(),
+        PICTURE: status_svg(counts),
+        DIFFERENCES: differences_text(stored.differences()),
     }
-    made |= {TABLES / "index.md": index_page(papers)}
-    made |= {PICTURE: status_svg(counts), DIFFERENCES: differences_text(reproduction.differences())}
-    for path in sorted(
-        found for of in ("", "docs/", "benchmarks/") for found in root.glob(f"{of}*.md")
-    ):
+    for name in stored.papers:
+        made[PAGES / f"{name}.md"] = stored.paper_page(name)
+        made[TABLES / f"{name}.md"] = stored.tables_page(name)
+    names = vocabulary(root, stored)
+    for path in sorted(chain(*(root.glob(f"{of}*.md") for of in ("", "docs/", "benchmarks/")))):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
         if f"{BEGIN}\n" in text:
             made[page] = filled(text, names, str(page))

@@ -7,7 +7,7 @@ from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.sources import UsedValue, reconstructed, used_values
-from fairfl.reporting.facts import Facts, facts_of
+from fairfl.reporting.footer import Facts, facts_of
 
 
 class ArtifactSpec(Facts, JobSpec):

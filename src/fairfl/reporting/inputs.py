@@ -3,7 +3,7 @@
 import io
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +25,8 @@ from fairfl.judgement.results import Results
 from fairfl.judgement.units import unit_words
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
+from fairfl.reporting.footer import Footer, condensed, grouped, plural
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.notes import Remarks, condensed, grouped, plural
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
 from fairfl.runtime.validation import from_text
@@ -92,7 +92,7 @@ def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[Shown
 
 
 @dataclass
-class Inputs(Remarks):
+class Inputs(Footer):
     """Lazy access to what one artifact is made from, and what its note or footer says of it."""
 
     spec: ArtifactSpec
@@ -310,48 +310,36 @@ class Inputs(Remarks):
 
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
-        ran = list(ran)
-        fewer = [
-            (name, seeds)
-            for name, seeds, setting in ran
-            if seeds < self.spec.settings[setting].seeds
-        ]
-        if len(fewer) == len(ran) and len({seeds for _, seeds in fewer}) == 1:
-            self.say(f"Fewer seeds: {fewer[0][1]}.")
-            return
-        for seeds in sorted({seeds for _, seeds in fewer}):
-            self.remark(
-                f"Only {plural(seeds, 'seed')}", [name for name, number in fewer if number == seeds]
-            )
+        ran, fewer = list(ran), defaultdict(list)
+        for name, seeds, setting in ran:
+            if seeds < self.spec.settings[setting].seeds:
+                fewer[seeds].append(name)
+        for seeds, names in sorted(fewer.items()):
+            if len(names) == len(ran):
+                self.say(f"Fewer seeds: {seeds}.")
+            else:
+                self.remark(f"Only {plural(seeds, 'seed')}", names)
 
     @cached_property
     def _drawn_seeds(self) -> Counter[tuple[str, Variant]]:
         """(setting, variant) -> seeds of a figure's results; none where it needs no runs."""
         if "tidy" in self.spec.files:
             return self.results.seeds
-        seeds: Counter[tuple[str, Variant]] = Counter()
-        if "rounds" in self.spec.files:
-            runs = self.rounds[
-                ["setting", "algorithm", "hyperparameters", "seed"]
-            ].drop_duplicates()
-            for setting, algorithm, variant, _ in runs.itertuples(index=False):
-                seeds[setting, Variant.from_csv(algorithm, variant)] += 1
-        return seeds
+        if "rounds" not in self.spec.files:
+            return Counter()
+        keys = ["setting", "algorithm", "hyperparameters"]
+        runs = self.rounds[[*keys, "seed"]].drop_duplicates()[keys].itertuples(index=False)
+        return Counter((setting, Variant.from_csv(*variant)) for setting, *variant in runs)
 
     def drawn_of(self, setting: str) -> str:
         """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
-        drawn = [
-            seeds
-            for row in self.rows_in(setting)
-            if (seeds := self._drawn_seeds[setting, row.variant])
-        ]
-        planned = plural(self.spec.settings[setting].seeds, "seed")
-        if not drawn:
+        every = (self._drawn_seeds[setting, row.variant] for row in self.rows_in(setting))
+        seeds, planned = sorted(filter(None, every)), self.spec.settings[setting].seeds
+        if not seeds:
             return ""
-        span = f"{min(drawn)} to {max(drawn)}" if min(drawn) < max(drawn) else str(max(drawn))
-        return (
-            planned if min(drawn) >= self.spec.settings[setting].seeds else f"{span} of {planned}"
-        )
+        few, many = seeds[0], seeds[-1]
+        span = f"{few} to {many} of " if few < many else f"{many} of "
+        return f"{span if few < planned else ''}{plural(planned, 'seed')}"
 
     def settings_not_run(self) -> list[str]:
         """The settings of a figure of results in which none of its rows has any."""

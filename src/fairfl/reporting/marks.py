@@ -1,7 +1,9 @@
 """Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from fairfl.experiments.paper import SelectedArtifact
 from fairfl.judgement.sources import UsedValue
 
 # Word -> superscript beside the name of a row, or beside a value. What stands in the paper has none.
@@ -13,6 +15,17 @@ _MEANINGS = {
     "assumed": "{what} not known, assumed",
     "reconstructed": "algorithm reconstructed: its formulas could not be read",
 }
+
+
+Words = str | list[tuple[str, str]]  # text, or hyper-parameters with their values
+
+
+class WordTable(NamedTuple):
+    """A table without numbers."""
+
+    header: list[str]
+    rows: Sequence[Sequence[Words]]
+    legend: list[str]
 
 
 def marks(words: Iterable[str]) -> str:
@@ -31,26 +44,24 @@ def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
     ]
 
 
-USED_HEADER = ("Algorithm", "Hyper-parameters")
-
-
-def printed_values(values: Iterable[UsedValue], printed: list[str]) -> list[UsedValue]:
-    """Hyper-parameters that the paper's table has, 'qffl.q' and so on, in its order; []: all."""
-    places = {name: number for number, name in enumerate(printed)}
-    named = [(f"{used.algorithm}.{used.hyperparameter}", used) for used in values]
-    kept = [(name, used) for name, used in named if name in places or not places]
-    return [used for name, used in sorted(kept, key=lambda pair: places.get(pair[0], 0))]
-
-
-def used_lines(values: Iterable[UsedValue]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """(title of the algorithm, [(hyper-parameter, its values with marks)]), one for each algorithm."""
-    lines: dict[str, tuple[str, dict[str, list[str]]]] = {}
-    for used in values:
-        value = used.value
-        shown = str(value).lower() if value is None or isinstance(value, bool) else str(value)
-        line = lines.setdefault(used.algorithm, (used.title, {}))
-        line[1].setdefault(used.hyperparameter, []).append(shown + marks([used.provenance]))
-    return [
-        (title, [(key, ", ".join(shown)) for key, shown in keys.items()])
-        for title, keys in lines.values()
+def words_of(artifact: SelectedArtifact, used: Iterable[UsedValue]) -> WordTable:
+    """Words of a static table: those of the paper's file, or values in use of the hyper-parameters that it prints."""
+    if artifact.content != "used":
+        return WordTable(artifact.header, artifact.content, [])
+    places = {name: place for place, name in enumerate(artifact.options.get("printed", []))}
+    named = [(f"{one.algorithm}.{one.hyperparameter}", one) for one in used]
+    kept = [(name, one) for name, one in named if name in places or not places]
+    values = [one for _, one in sorted(kept, key=lambda pair: places.get(pair[0], 0))]
+    texts: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for one in values:
+        text = str(one.value)
+        text = text.lower() if one.value is None or isinstance(one.value, bool) else text
+        of_algorithm = texts.setdefault((one.algorithm, one.title), {})
+        of_algorithm.setdefault(one.hyperparameter, []).append(text + marks([one.provenance]))
+    rows: list[list[Words]] = [
+        [title, [(key, ", ".join(shown)) for key, shown in keys.items()]]
+        for (_, title), keys in texts.items()
     ]
+    return WordTable(
+        ["Algorithm", "Hyper-parameters"], rows, legend((one.provenance for one in values), "value")
+    )

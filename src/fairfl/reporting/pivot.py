@@ -4,18 +4,21 @@ Tables, tables side by side with the published numbers and the page print the sa
 cells.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from fairfl.experiments.described import Metric
 from fairfl.experiments.layout import Axis
 from fairfl.experiments.paper import SelectedArtifact
+from fairfl.judgement.cells import metric_of
 from fairfl.reporting.inputs import ShownRow
+from fairfl.reporting.marks import marks
 from fairfl.runtime.errors import FairflError
 
 CORNERS: dict[str, str] = {"setting": "Dataset", "row": "Algorithm", "metric": "Metric"}
@@ -38,6 +41,15 @@ def frame_of(
     return frame
 
 
+class Heading(NamedTuple):
+    """What stands above a column or in front of a line: a setting, a row or a metric."""
+
+    name: str
+    metric: Metric | None
+    row: ShownRow | None
+    marks: str
+
+
 @dataclass(frozen=True)
 class Pivot:
     """One table: the axes that run down are levels of the index of `cells`, those that run across of its columns.
@@ -58,18 +70,29 @@ class Pivot:
         return [CORNERS[axis] for axis in self.cells.index.names]
 
     def heads(
-        self, side: pd.MultiIndex, write: Callable[[str, str, list[ShownRow]], Text]
-    ) -> list[tuple[Text, ...]]:
-        """What stands in front of each line or above each column: `write` has it of axis, key, and the rows whose
-        numbers the head holds, if its axis is the one that bears the marks of rows."""
+        self,
+        side: pd.MultiIndex,
+        metrics: Mapping[str, Metric],
+        settings: Mapping[str, str],
+        words: Mapping[ShownRow, Collection[str]],
+    ) -> list[tuple[Heading, ...]]:
+        """What stands in front of each line or above each column. `metrics` and `settings` name them, `words` say how
+        the hyper-parameters of rows are known: one axis bears the marks of the rows whose numbers a heading holds."""
         bears = "row" if "row" in self.axes else "setting"
         inside: dict[tuple[str, ...], dict[ShownRow, None]] = {}
         for *keys, row in self.numbers[[*side.names, "of"]].itertuples(index=False, name=None):
             for n in range(1, len(keys) + 1):
                 inside.setdefault(tuple(keys[:n]), {})[row] = None
+
+        def heading(axis: str, key: str, rows: list[ShownRow]) -> Heading:
+            metric = metric_of(metrics, key) if axis == "metric" else None
+            name = metric.name if metric else settings.get(key, key) if axis == "setting" else key
+            known = {word for row in rows if axis == bears for word in words.get(row, ())}
+            return Heading(name, metric, rows[0] if axis == "row" else None, marks(known))
+
         return [
             tuple(
-                write(axis, key, list(inside.get(keys[:n], ())) if axis == bears else [])
+                heading(axis, key, list(inside.get(keys[:n], ())))
                 for n, (axis, key) in enumerate(zip(side.names, keys, strict=True), 1)
             )
             for keys in side

@@ -1,213 +1,248 @@
-"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines (page/paper.md.j2).
+"""Stored results in docs/: a page for each paper (page/paper.md.j2), its tables as text (page/tables.md.j2), and what
+derived texts name (fairfl.reporting.derived).
 
-Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
+Made from results/recorded/, papers/*.yaml and papers/explanations/*.yaml alone.
 """
 
-import math
-from collections import Counter
+import csv
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Any
 
-from fairfl.experiments.explanations import Explanations
+from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
-from fairfl.judgement.measurements import (
-    CHECKED,
-    DIFFER,
-    Count,
-    count,
-    count_claims,
-    measurements,
-)
-from fairfl.judgement.recorded import Line
+from fairfl.experiments.variant import Variant
+from fairfl.judgement.measurements import CHECKED, Count, count, count_claims, measurements
+from fairfl.judgement.recorded import Line, recorded_claims, recorded_numbers
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.judgement.units import printed_cell
-from fairfl.reporting.headlines import claims_text, lines_of
-from fairfl.reporting.notes import plural
+from fairfl.recorded.record import FOLDER, settings
+from fairfl.recorded.record import Record as Recorded
+from fairfl.reporting.compared import PrintedNumber, differing, printed_number
+from fairfl.reporting.footer import plural
+from fairfl.reporting.headlines import PaperLine, claims_text, lines_of, share
 from fairfl.reporting.page.files import template
-from fairfl.reporting.page.text import readable
+from fairfl.reporting.tables.markup import MARKDOWN
+from fairfl.reporting.tables.side_by_side import beside
+from fairfl.values import tables
 
-_GROUPS, _TRIED = 8, 5  # most groups of numbers that differ, and trials
+OWN = FOLDER / "own"  # tables and figures of your own experiments, as CSV
 _MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
 _NOT_STATED = "not stated: chosen because "
 
 
-class Reproduction:
-    """Everything that the pages say. Other interpretations of a paper (`in_paper: false`) count in no sum."""
+class StoredResults:
+    """Stored numbers and claims of papers; its public methods are the words of derived texts.
 
-    def __init__(
-        self,
-        papers: dict[str, Paper],
-        numbers: list[ComparisonLine],
-        claims: list[ClaimLine],
-        tried: dict[str, Explanations],
-    ) -> None:
-        self.papers, self.tried = papers, tried
-        self.artifacts: dict[str, tuple[str, Artifact]] = {
-            f"{name}_{key}": (name, artifact)
-            for name, paper in papers.items()
-            for key, artifact in paper.artifacts.items()
+    Papers and artifacts are named as 'fedfv', 'fedfv_table3'; a paper's name stands for its artifacts without other
+    interpretations (`in_paper: false`), which count in no sum. All papers are meant if none is named.
+    """
+
+    def __init__(self, root: Path, papers: dict[str, Paper]) -> None:
+        self._root, self._all = root, papers
+        self.papers = {
+            name: paper for name, paper in sorted(papers.items()) if paper.sources == "quoted"
         }
-        self.numbers, self.claims = _by_artifact(numbers), _by_artifact(claims)
+        self.tried = load_explanations(root, self.papers)
+        self.numbers = _by_artifact(recorded_numbers(root))
+        self.claims = _by_artifact(recorded_claims(root))
 
-    # -- which numbers -----------------------------------------------------------------------
-    def counted(self, *papers: str) -> tuple[list[ComparisonLine], list[ClaimLine]]:
-        """Numbers and claims of the papers' own artifacts."""
-        own = [name for paper in papers for name in self.artifacts_of(paper)]
-        numbers = [line for name in own for line in self.numbers.get(name, ())]
-        return numbers, [line for name in own for line in self.claims.get(name, ())]
+    # -- which numbers ---------------------------------------------------------------------------
+    def names_of(self, *names: str) -> list[str]:
+        """Names of artifacts. Raises LookupError for what is neither paper nor artifact."""
+        artifacts = []
+        for name in names or self.papers:
+            if name in self.papers:
+                every = self.papers[name].artifacts.items()
+                artifacts += [f"{name}_{key}" for key, artifact in every if artifact.in_paper]
+            else:
+                self._described(name)
+                artifacts.append(name)
+        return artifacts
 
-    def differences(self, *papers: str) -> list[ComparisonLine]:
-        """Each number that differs once, worst first: by its difference over its tolerance, diverged runs before
-        all."""
-        found = measurements(self.counted(*papers or self.papers)[0]).values()
-        return sorted(
-            (line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True
+    def lines(self, *names: str) -> list[ComparisonLine]:
+        """Numbers of papers or artifacts."""
+        return [line for name in self.names_of(*names) for line in self.numbers[name]]
+
+    def claim_lines(self, *names: str) -> list[ClaimLine]:
+        """Claims of papers or artifacts."""
+        return [line for name in self.names_of(*names) for line in self.claims[name]]
+
+    def counted(self, *names: str) -> Count:
+        """Counts of the numbers of papers or artifacts."""
+        return count(self.lines(*names))
+
+    def share(self, *names: str) -> str:
+        """'62 %' of the checked numbers agree or are close."""
+        return share(self.counted(*names))
+
+    def artifacts(self, in_paper: bool = True) -> int:
+        """Number of tables and figures that papers have, or of other interpretations of them."""
+        every = (
+            artifact for paper in self.papers.values() for artifact in paper.artifacts.values()
         )
+        return sum(artifact.in_paper == in_paper for artifact in every)
 
-    def artifacts_of(self, paper: str) -> list[str]:
-        """A paper's own artifacts, without other interpretations of it."""
-        return [
-            name
-            for name, (owner, artifact) in self.artifacts.items()
-            if owner == paper and artifact.in_paper
+    def _described(self, name: str) -> tuple[Paper, Artifact]:
+        paper, _, key = name.partition("_")
+        if paper not in self.papers or key not in self.papers[paper].artifacts:
+            raise LookupError(f"no paper or artifact {name!r}")
+        return self.papers[paper], self.papers[paper].artifacts[key]
+
+    # -- in words --------------------------------------------------------------------------------
+    def say(self, *names: str) -> str:
+        """'Of 65 numbers 62 have been checked at full scale: 56 agree, 1 close, 2 differ, 3 inconclusive.'"""
+        found = self.counted(*names)
+        counts = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+        checked = f"{found.checked:,} have been checked at full scale"
+        return f"Of {found.published:,} numbers {checked}: {counts}, {found.inconclusive:,} inconclusive."
+
+    def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
+        """Some numbers of an artifact beside the paper's, in its layout; rows as selectors ('fedfv/alpha=0.1')."""
+        variants = list(map(Variant.from_selector, rows))
+        lines = [
+            line for line in self.lines(name) if line.variant in variants and line.metric in metrics
         ]
+        if len(lines) != len(metrics) * len(rows):
+            raise LookupError(f"{name} has not all of {metrics} of {rows}")
+        return self._beside(name, lines)
 
-    # -- one paper -----------------------------------------------------------------------------
-    def page(self, name: str, status: str) -> str:
+    def _beside(self, name: str, lines: list[ComparisonLine], *more: str) -> str:
+        paper, artifact = self._described(name)
+        texts, sentences = beside(lines, artifact, paper, paper.settings)
+        return "\n\n".join([*texts[MARKDOWN], " ".join([*sentences, *more])])
+
+    def recorded(self, setting: str) -> dict[str, float]:
+        """Number of a setting's stored trainings, and the minutes they took on one core."""
+        seconds = [
+            entry.origin.seconds
+            for job, entry in self._entries(setting)
+            if job.startswith("train/")
+        ]
+        return {"trainings": len(seconds), "minutes": sum(seconds) / 60}
+
+    def status(self) -> str:
+        """'27 November 2026', the day of the newest stored result."""
+        every = (self._entries(setting) for setting in settings(self._root / FOLDER))
+        days = [entry.origin.date for entries in every for _, entry in entries]
+        if not days:
+            return "nothing is stored"
+        day = date.fromisoformat(max(days))
+        return f"{day.day} {day:%B %Y}"
+
+    def _entries(self, setting: str) -> list[Any]:
+        folder = self._root / FOLDER
+        return list(Recorded(setting, folder).entries()) if setting in settings(folder) else []
+
+    def drawn(self, name: str) -> list[dict[str, str]]:
+        """Lines of the CSV of your own artifact with their algorithms' `title`; of claims.csv with their `text`."""
+        paper, _, artifact = name.partition("_")
+        described = self._all[paper]
+        with (self._root / OWN / paper / f"{artifact}.csv").open(encoding="utf-8") as file:
+            tables.remarks_of(file)
+            lines = list(csv.DictReader(file))
+        for line in lines:
+            if "claim" in line:
+                claims = described.artifacts[line["artifact"].partition("_")[2]].claims
+                line["text"] = next(claim.text for claim in claims if claim.id == line["claim"])
+            elif "algorithm" in line:
+                line["title"] = described.algorithms[line["algorithm"]].title
+        return lines
+
+    def paper_lines(self, *papers: str) -> list[PaperLine]:
+        """A line for each paper."""
+        chosen = {name: self.papers[name] for name in papers or self.papers}
+        return lines_of(chosen, self.lines(*papers), self.claim_lines(*papers))
+
+    def paper_rows(self) -> str:
+        """The table of README: does each paper reproduce?"""
+        page = template("papers.md.j2", autoescape=False)
+        return page.render(lines=self.paper_lines()).strip()
+
+    # -- pages -----------------------------------------------------------------------------------
+    def differences(self) -> list[ComparisonLine]:
+        """Each number that differs once, the farthest first."""
+        return differing(self.lines())
+
+    def paper_page(self, name: str) -> str:
         """docs/papers/<paper>.md."""
-        paper, differ = self.papers[name], self.differences(name)
-        (line,) = lines_of({name: paper}, *self.counted(name))
+        paper = self.papers[name]
+        groups: dict[tuple[str, ...], list[PrintedNumber]] = {}
+        reasons: Counter[str] = Counter()
+        for line in differing(self.lines(name)):
+            reasons[reason := self._reason(line)] += 1
+            key = (line.artifact, line.setting, line.metric, reason)
+            groups.setdefault(key, []).append(printed_number(line, paper))
+        trials = [
+            (number, one.outcome, place.removeprefix(f"{name}_"), trial)
+            for place, hypotheses in self.tried[name].differences.items()
+            for one in hypotheses
+            for number, trial in enumerate(one.tried)
+        ]
         return template("paper.md.j2", autoescape=False).render(
             name=name,
             paper=paper,
-            status=status,
-            line=line,
-            tables=self._tables(name),
-            differ=differ,
-            reached=Counter(map(self._reached, differ)),
-            worst=self._worst(paper, differ),
-            open=_open(paper),
-            tried=self._trials(name),
+            status=self.status(),
+            line=self.paper_lines(name)[0],
+            tables=self._counts(name),
+            reasons=reasons,
+            groups=sorted(groups.items(), key=lambda group: len(group[1]), reverse=True),
+            open=list_open_facts(paper),
+            trials=sorted(trials, key=lambda trial: trial[:2]),  # first rows of hypotheses first
             explanations=self.tried[name],
         )
 
-    def _tables(self, name: str) -> str:
-        """Each artifact that ran; the others by name. A number counts where it is printed first, and is a reprint in
-        other places, so that columns add up to the paper's count.
+    def _counts(self, name: str) -> list[tuple[str, Count, int, str]]:
+        """(artifact, counts, reprints, claims) of each artifact that ran, of the others together, and of all.
+
+        A number counts where it is printed first and is a reprint elsewhere, so that columns add up.
         """
-        places = measurements(self.counted(name)[0]).values()
+        places = measurements(self.lines(name)).values()
         first = _by_artifact(line for line, *_ in places)
         again = Counter(line.artifact for _, *reprints in places for line in reprints)
-        rows: list[list[str]] = []
-        rest: list[str] = []
-        for artifact in self.artifacts_of(name):
-            found = count(first.get(artifact, ()))
-            if found.checked or any(
-                line.verdict in CHECKED for line in self.numbers.get(artifact, ())
-            ):
-                claims = claims_text(count_claims(self.claims.get(artifact, ())))
-                rows.append([artifact, *_cells(found), f"{again[artifact]:,}", claims])
-            elif found.published or again[artifact]:
+        rows, rest = [], []
+        for artifact in self.names_of(name):
+            if any(line.verdict in CHECKED for line in self.numbers[artifact]):
+                claims = claims_text(count_claims(self.claims[artifact]))
+                rows.append((artifact, count(first[artifact]), again[artifact], claims))
+            elif first[artifact] or again[artifact]:
                 rest.append(artifact)
         if rest:
-            left = count(line for artifact in rest for line in first.get(artifact, ()))
             names = ", ".join(artifact.removeprefix(f"{name}_") for artifact in rest)
-            rows.append(
-                [f"not run: {names}", *_cells(left), f"{sum(again[each] for each in rest):,}", ""]
-            )
-        total = count(self.counted(name)[0])
-        rows.append(["all, each number once", *_cells(total), f"{again.total():,}", ""])
-        header = [
-            "",
-            "published",
-            "run",
-            "agree",
-            "close",
-            "differ",
-            "inconclusive",
-            "reprints",
-            "claims",
-        ]
-        return markdown_table(header, rows)
+            left = count(line for artifact in rest for line in first[artifact])
+            rows.append((f"not run: {names}", left, sum(again[each] for each in rest), ""))
+        return [*rows, ("all, each number once", self.counted(name), again.total(), "")]
 
-    def _worst(self, paper: Paper, differ: list[ComparisonLine]) -> str:
-        """Numbers that differ, by artifact, setting, metric and cause: the largest groups, of each the worst number."""
-        groups: dict[tuple[str, ...], list[ComparisonLine]] = {}
-        for line in differ:
-            key = (line.artifact, line.setting, line.metric, self._reached(line))
-            groups.setdefault(key, []).append(line)
-        largest = sorted(groups.values(), key=len, reverse=True)
-        header = [
-            "where",
-            "metric",
-            "numbers",
-            "the worst of them",
-            "published",
-            "reproduced",
-            "tolerance",
-            "seeds",
-            "reason",
-        ]
-        rows = [self._differing(paper, group) for group in largest[:_GROUPS]]
-        if more := sum(map(len, largest[_GROUPS:])):
-            rows.append([f"{len(largest) - _GROUPS} other groups", "", str(more), *[""] * 6])
-        return markdown_table(header, rows)
-
-    def _differing(self, paper: Paper, group: list[ComparisonLine]) -> list[str]:
-        """Cells of a group of numbers that differ, the worst first."""
-        line = group[0]
-        digits, metric = (
-            digits_of(paper.metrics)(line.metric),
-            metric_of(paper.metrics, line.metric),
-        )
-        title = line.variant.label(paper.algorithms[line.algorithm].title)
-        ours_std = line.ours_std if line.seeds != 1 else None
-        apart = line.tolerance is not None and line.difference is not None
-        setting = line.setting.removeprefix(f"{paper.paper}_")
-        several = len(self.artifacts[line.artifact][1].settings) > 1
-        sides = ((line.reported, line.reported_spread), (line.ours, ours_std))
-        return [
-            f"{line.artifact} ({setting})" if several else line.artifact,
-            readable(metric.name) if metric else line.metric,
-            str(len(group)),
-            readable(title),
-            *(
-                printed_cell(value, line.unit, digits, spread, missing=DIVERGED)
-                for value, spread in sides
-            ),
-            f"{line.tolerance:.3g}" if apart else "–",
-            str(line.seeds),
-            self._reached(line) or "nothing tried yet",
-        ]
-
-    def _reached(self, line: ComparisonLine) -> str:
+    def _reason(self, line: ComparisonLine) -> str:
         """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
-        explanations = self.tried[self.artifacts[line.artifact][0]]
+        explanations = self.tried[line.artifact.partition("_")[0]]
         outcomes = {
             one.outcome
             for one in explanations.on(line.artifact, line.setting, line.variant, line.metric)
         }
         return "explained" if "explained" in outcomes else "unresolved" if outcomes else ""
 
-    def _trials(self, name: str) -> str:
-        """A table of what was tried: the first rows of hypotheses that led to something come first."""
-        hypotheses = [
-            (place, one) for place, some in self.tried[name].differences.items() for one in some
-        ]
-        rows = []
-        for place, one in sorted(hypotheses, key=lambda each: each[1].outcome):
-            for number, trial in enumerate(one.tried):
-                where = f"{place.removeprefix(f'{name}_')}: {trial.where}"
-                rows.append((number, [trial.change, where, *trial.values(), one.outcome]))
-        shown = [row for _, row in sorted(rows, key=lambda row: row[0])]
-        header = ["change", "where", "published", "before", "after", "outcome"]
-        if more := len(shown[_TRIED:]):
-            shown[_TRIED:] = [[f"{more} more rows: `papers/explanations/{name}.yaml`", *[""] * 5]]
-        return markdown_table(header, shown) if shown else ""
+    def tables_page(self, name: str = "") -> str:
+        """docs/tables/<paper>.md, or index.md without a paper."""
+        parts = []
+        for key in self.names_of(name) if name else ():
+            lines = [line for line in self.numbers[key] if line.reported is not None]
+            artifact = self._described(key)[1]
+            costs = {setting: self.recorded(setting) for setting in artifact.settings if lines}
+            hours = [
+                f"Stored trainings of {setting}: {cost['trainings']:.0f}, {cost['minutes'] / 60:.1f} hours."
+                for setting, cost in costs.items()
+                if cost["trainings"]
+            ]
+            if lines:
+                parts.append((key, artifact, self._beside(key, lines, *hours)))
+        page = template("tables.md.j2", autoescape=False)
+        return page.render(papers=self.papers, paper=self.papers.get(name), parts=parts)
 
 
-def _open(paper: Paper) -> list[str]:
-    """What the text does not state and moves numbers: what concerns most settings first."""
+def list_open_facts(paper: Paper) -> list[str]:
+    """Facts that the text does not state and that move numbers, those of most settings first."""
     chosen: Counter[tuple[str, str]] = Counter()
     searched: set[str] = set()
     for setting in paper.settings.values():
@@ -219,42 +254,13 @@ def _open(paper: Paper) -> list[str]:
     where = (
         "[Calibration](../running.md#tuning-and-calibration); papers/explanations/calibrations.md"
     )
-    first = [f"Searched on FedAvg's row ({where}): {facts}"] if facts else []
-    return first + [
+    return ([f"Searched on FedAvg's row ({where}): {facts}"] if facts else []) + [
         f"`{key}` ({plural(many, 'setting')}): {why}" for (key, why), many in chosen.most_common()
     ]
 
 
-def _by_artifact(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    groups: dict[str, list[Line]] = {}
+def _by_artifact(lines: Iterable[Line]) -> defaultdict[str, list[Line]]:
+    groups: defaultdict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        groups.setdefault(line.artifact, []).append(line)
+        groups[line.artifact].append(line)
     return groups
-
-
-def _badness(line: ComparisonLine) -> float:
-    """Difference over tolerance; infinite for runs that diverged and where nothing may differ."""
-    return (
-        abs(line.difference) / line.tolerance
-        if line.difference is not None and line.tolerance
-        else math.inf
-    )
-
-
-def _cells(found: Count) -> list[str]:
-    numbers = (
-        found.published,
-        found.checked,
-        found.agree,
-        found.close,
-        found.differ,
-        found.inconclusive,
-    )
-    return [f"{number:,}" for number in numbers]
-
-
-def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines
-    )

@@ -7,7 +7,7 @@ import pytest
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import train, tune
 from fairfl.judgement.results import chosen_values
-from fairfl.reporting.facts import facts_of
+from fairfl.reporting.footer import facts_of
 from fairfl.runtime.errors import FairflError
 from fairfl.values import result_files
 from fairfl.values.result_files import TunedChoice

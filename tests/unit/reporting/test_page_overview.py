@@ -1,24 +1,20 @@
-"""What the page says first, what it was made from; tables side by side with the published numbers; the runs."""
+"""What the page says first, what it was made from; tables side by side with the published numbers."""
 
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.variant import Variant
-from fairfl.experiments.workload import Run
 from fairfl.judgement.comparison import VERDICTS
-from fairfl.judgement.measurements import count
 from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.reporting.page.made import made_from
-from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
+from fairfl.reporting.page.made import describe_code, describe_runs, read_summaries
+from fairfl.reporting.page.page import PageRows, farthest
 from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
 from tests.unit.reporting import demo, test_page
-from tests.unit.rows import claim, compared
+from tests.unit.rows import compared
 
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedfv", "hyperparameters": "alpha=0.1", "metric": "acc",
@@ -36,49 +32,29 @@ PAPER = {
 }
 
 
-def test_numbers_are_counted_of_those_that_were_judged() -> None:
-    verdicts = ("agrees", "agrees", "close", "differs", "diverged", "inconclusive", "not run", "not reported")
-    counted = numbers_counted(count(compared(LINE, verdict=word, reported=float(n)) for n, word in enumerate(verdicts)))
-    assert (counted["conclusive"], counted["of"].published, counted["seeds"]) == (5, 7, "")
-    words = [(number, word) for *_, number, word in counted["counts"]]
-    assert words == [(2, "agree"), (1, "close"), (2, "differ"), (1, "inconclusive")]
-    one = count([compared(LINE, seeds=1, reported_seeds=5)])
-    assert numbers_counted(one)["seeds"] == "1 of them from one seed"
-
-
-STATUSES = ("supported", "refuted", "inconclusive", "missing numbers", "not evaluated at this scale")
-
-
-def test_claims_that_cannot_be_decided_are_counted_apart() -> None:
-    counted = claims_counted(claim({"artifact": "a", "status": here}) for here in STATUSES)
-    assert (counted["checked"], counted["others"]) == (3, 2)
-
-
 def test_tau_is_a_mean_over_the_columns_that_were_judged() -> None:
     found = ((1.0, True), (0.5, True), (-1.0, False), (None, True))
     rankings = [RankingLine("a", "s", "m", 3, tau, None, None, None, checked) for tau, checked in found]
-    assert taus(rankings) == "+0.75 over 2 columns"
-    assert taus(rankings[2:]) == "" and card([], [], rankings[:1])["tau"] == "+1.00 over 1 column"
-
-
-def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
-    lines = [compared(LINE, **change) for change in changes]
-    return ranked(farthest(lines, {"demo": Paper(**PAPER)}, {"demo_table1": "demo"}, "full scale"))
+    assert PageRows([], [], rankings).tau == "+0.75 over 2 columns"
+    assert PageRows([], [], rankings[2:]).tau == "" and PageRows([], [], rankings[:1]).tau == "+1.00 over 1 column"
 
 
 def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
-    shown = views(
+    changes = (
         {"difference": "-90", "tolerance": "0.05", "seed_std": "", "metric": "unknown"},  # rounding alone
         {"difference": "3", "reported": "47"},
         {"difference": "-10"},
         {"difference": "-10", "artifact": "demo_table1", "contradiction": ""},  # the same number, printed again
+        {"difference": "", "ours": "", "ours_std": "", "reported": "7", "verdict": "diverged"},
         {"verdict": "agrees", "reported": "51", "difference": "99"},
     )
-    assert [view["of"].difference for view in shown] == [-10, 3, -90]
-    first = shown[0]
-    assert (first["row"], first["metric"], first["times"]) == ("FedFV α = 0.1", "Ave.", 5.0)
-    assert (first["title"], first["where"]) == ("Table 1", "full scale")
-    assert (first["cell"]["ours"], first["cell"]["reported"]) == ("50.0", "60.0")
+    lines = [compared(LINE, **change) for change in changes]
+    shown = farthest({"full scale": lines}, {"demo": Paper(**PAPER)})
+    assert [number.line.difference for _, _, number, _ in shown] == [None, -10, 3, -90]
+    scale, paper, number, times = shown[1]
+    assert (scale, paper.called, times) == ("full scale", "demo", 5.0)
+    assert (number.row.label, number.metric) == ("FedFV α = 0.1", "Ave.")
+    assert number.both == ("50.0 ± 1.0", "60.0") and shown[0][2].both == ("diverged", "7.0")
 
 
 # -- what it was made from ----------------------------------------------------------------------
@@ -99,24 +75,22 @@ def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path) -> None:
         summary(tmp_path, name, json.dumps({"processor": processor, "seconds": 70.0, "versions": versions}))
         for name, processor in (("a", "EPYC"), ("b", "EPYC"), ("c", "Xeon"))
     ]
-    lines += [summary(tmp_path, "d", "{damaged"), made_by("a;gone"), made_by("")]
-    made = made_from(tmp_path, tmp_path, lines)
-    assert (made["runs"], made["seconds"]) == (3, "4 min")
-    assert (made["machines"], made["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
-    lines = [summary(tmp_path, "e", json.dumps({"arithmetic": {"threads": "2"}})), made_by("a")]
-    assert made_from(tmp_path, tmp_path, lines)["arithmetic_of"] == {"e": {"threads": "2"}, "a": {}}
+    lines += [summary(tmp_path, "d", "{damaged"), summary(tmp_path, "e", "[]"), made_by("a;gone"), made_by("")]
+    described = describe_runs(read_summaries(tmp_path, lines))
+    assert (described["runs"], described["seconds"]) == (3, "4 min")
+    assert (described["machines"], described["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
 
 
 def test_the_commit_is_named_and_whether_it_was_changed(tmp_path) -> None:
-    assert made_from(tmp_path, tmp_path, [])["commit"] == ""
+    assert describe_code(tmp_path) == {"commit": "", "date": ""}
     (tmp_path / "file").write_text("a")
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "file"], [*identity, "commit", "-qm", "one"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    clean = made_from(tmp_path, tmp_path, [])
+    clean = describe_code(tmp_path)
     assert len(clean["commit"]) == 12 and clean["date"][:2] == "20"
     (tmp_path / "file").write_text("b")
-    assert made_from(tmp_path, tmp_path, [])["commit"] == f"{clean['commit']}, changed since"
+    assert describe_code(tmp_path)["commit"] == f"{clean['commit']}, changed since"
 
 
 # -- tables side by side with the published numbers -------------------------------------------------
@@ -142,7 +116,3 @@ def test_every_verdict_has_a_sign_with_a_meaning() -> None:
     text = " ".join(signs(VERDICTS))
     assert "≠ not checked, other scale, or not checked, stand-in data" in text and "! diverged." in text
     assert "not reported" not in text  # a dash says so
-
-
-# -- the runs -------------------------------------------------------------------------------------
-RUNS = [Run("toy", Variant("fedfv", {"alpha": 0.1}), seed) for seed in (3, 4)]

@@ -47,8 +47,11 @@ def test_a_row_stands_where_its_own_setting_has_it():
         [("one", AFL, "acc"), ("one", LATER, "acc"), ("two", TERM, "acc")], rows, down=["row", "setting"]
     )
     assert list(turned.cells.index) == [("TERM", "one"), ("TERM", "two"), ("AFL", "one")]  # by the first of its rows
-    heads = pivot.heads(pivot.cells.index, lambda axis, key, rows: rows)
-    assert [rows for _, rows in heads] == [[LATER], [AFL], [AFL], [TERM]] and heads[0][0] == []
+    heads = pivot.heads(pivot.cells.index, {}, {"one": "1"}, {AFL: {"assumed"}})
+    assert [(setting.name, row.row, row.marks) for setting, row in heads] == [
+        ("1", LATER, ""), ("1", AFL, "ᵃ"), ("two", AFL, "ᵃ"), ("two", TERM, ""),
+    ]  # fmt: skip
+    assert not any(setting.row or setting.marks for setting, _ in heads)
 
 
 def test_a_metric_in_brackets_stands_behind_its_own_and_blocks_are_tables_of_their_own():

@@ -8,9 +8,21 @@ import pytest
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
 from fairfl.judgement.recorded import CLAIMS, recorded_numbers
+from fairfl.reporting.derived import filled, vocabulary
+from fairfl.reporting.reproduction import StoredResults
 from fairfl.runtime.errors import FairflError
 
 LONGEST = 90  # lines of a page
+
+
+@pytest.fixture(scope="module")
+def papers(root):
+    return load_workload(root, {"scale": "full", "papers": ["*"]}).papers
+
+
+@pytest.fixture(scope="module")
+def texts(root, papers):
+    return job.texts(root, papers)
 
 
 @pytest.mark.parametrize(
@@ -30,21 +42,17 @@ def test_a_part_of_the_record_is_refused(root, tmp_path, config, words):
         job.main(["--config", json.dumps(given), "--root", str(root), "--results", str(tmp_path)])
 
 
-def test_the_committed_pages_say_what_the_committed_numbers_say(root):
+def test_the_committed_pages_say_what_the_committed_numbers_say(root, texts):
     """That these are what the record gives: tests/workflow/test_reproduction.py."""
-    workload = load_workload(root, {"scale": "full", "papers": ["*"]})
     assert (root / CLAIMS).is_file()
-    texts = job.texts(root, workload.papers)
     assert {Path("README.md"), Path("docs/papers/fedeba.md"), Path("docs/getting-started.md")} <= texts.keys()
     for path, text in texts.items():
         assert (root / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make report`"
     assert all(len(text.splitlines()) <= LONGEST for path, text in texts.items() if path.parent == job.PAGES)
 
 
-def test_tables_as_text_have_every_published_number_once_for_each_place(root):
-    workload = load_workload(root, {"scale": "full", "papers": ["*"]})
-    texts = job.texts(root, workload.papers)
-    for name, paper in job.published(workload.papers).items():
+def test_tables_as_text_have_every_published_number_once_for_each_place(root, papers, texts):
+    for name, paper in job.published(papers).items():
         printed = [
             line
             for line in recorded_numbers(root)
@@ -58,12 +66,28 @@ def test_tables_as_text_have_every_published_number_once_for_each_place(root):
         assert signs.count("✓") == sum(line.verdict == "agrees" for line in printed)
 
 
-def test_counts_of_a_papers_tables_add_up(root):
+def test_counts_of_a_papers_tables_add_up(texts):
     """A number that several tables print counts once."""
-    workload = load_workload(root, {"scale": "full", "papers": ["*"]})
-    for path, text in job.texts(root, workload.papers).items():
+    for path, text in texts.items():
         if path.parent == job.PAGES:
             table = text.partition("## Tables and figures")[2].partition("\n## ")[0]
             rows = [line.split("|")[2:9] for line in table.splitlines() if line[:2] == "| "]
             *parts, total = ([int(cell.replace(",", "")) for cell in row] for row in rows[2:])
             assert [sum(column) for column in zip(*parts, strict=True)] == total, path
+
+
+@pytest.mark.parametrize(
+    ("block", "complaint"),
+    [
+        (
+            "<!-- derived\n{{ counted('nope').checked }}\n-->\n<!-- end -->",
+            "line 1: .*: no paper or artifact 'nope'",
+        ),
+        ("\n<!-- derived\n{{ wrong }}\n-->\n<!-- end -->", "a.md: line 2: .*'wrong' is undefined"),
+        ("<!-- derived\n{{ 1 }}\n-->\n", "a.md: each '<!-- derived' needs a line '-->'"),
+    ],
+)
+def test_a_derived_text_that_cannot_be_made_is_refused(root, papers, block, complaint):
+    stored = StoredResults(root, papers)
+    with pytest.raises(FairflError, match=complaint):
+        filled(block, vocabulary(root, stored), "a.md")

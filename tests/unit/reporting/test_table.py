@@ -13,7 +13,7 @@ import pytest
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.facts import Facts
+from fairfl.reporting.footer import Facts
 from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_page, latex_table
 from tests.defaults import CONFIG
@@ -111,7 +111,7 @@ def test_one_seed_has_no_spread(spec, tmp_path):
         ("$5 and 7%", r"\$5 and 7\%"),
         ("two\n  lines", "two lines"),
         ("5 € ñ\u200b\u202eł", r"5 \texteuro{} ñł"),
-        ("漢字 ą", r"{\ifdefined\Umathchar 漢字\else ??\fi} {\ifdefined\Umathchar ą\else ?\fi}"),
+        ("漢字 ą", "漢字 ą"),  # of XeLaTeX and LuaLaTeX
         (r"cost_\$, gain_\$: $5 and $6", r"cost\_\$, gain\_\$: \$5 and \$6"),
     ],
 )

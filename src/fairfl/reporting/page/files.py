@@ -5,12 +5,17 @@ import gzip
 import io
 import json
 import os
+from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from fairfl.experiments.paper import Artifact
+from fairfl.judgement.units import unit_words
+from fairfl.reporting.page.settings import yaml_text
 from fairfl.reporting.page.text import readable
 from fairfl.runtime import inputs, opened
 from fairfl.values import tables
@@ -37,6 +42,35 @@ class Files:
         except (FileNotFoundError, IsADirectoryError):
             return ""
 
+    def describe(self, details: Collection[tuple[list[str], list[str]]]) -> dict[str, Any]:
+        """Details of numbers for the page's script: sentences, runs as [id, link], and of each number which of both."""
+        texts, runs = (
+            list(dict.fromkeys(chain.from_iterable(one[part] for one in details)))
+            for part in (0, 1)
+        )
+        places = [{name: n for n, name in enumerate(names)} for names in (texts, runs)]
+        return {
+            "texts": texts,
+            "runs": [[run, self.link(f"runs/{run}") or self.link(run)] for run in runs],
+            "numbers": [
+                [[places[part][name] for name in names] for part, names in enumerate(one)]
+                for one in details
+            ],
+        }
+
+    def of(self, path: str, artifact: Artifact) -> dict[str, Any]:
+        """Links to the files of an artifact, the files that are not there, and texts to be copied."""
+        endings = ["pdf", "png", "csv"] if artifact.plot else ["csv", "md", "tex"]
+        if artifact.kind == "table":
+            endings += ["side_by_side.md", "side_by_side.tex"]
+        links = {ending: self.link(f"{path}.{ending}") for ending in endings}
+        missing = [f"{path}.{ending}" for ending, url in links.items() if not url]
+        if svg := self.link(f"{path}.svg") if artifact.plot else "":
+            links["svg"] = svg
+        texts = [ending for ending in ("tex", "md") if links.get(ending)]
+        copies = {ending: self.text(f"{path}.{ending}") for ending in texts}
+        return {"links": links, "missing": missing, "copies": copies}
+
     def remarks(self, path: str) -> list[str]:
         """The remarks above a table, none if it is not there."""
         return tables.remarks_of(io.StringIO(self.text(path)))
@@ -48,7 +82,7 @@ def template(name: str, autoescape: bool = True) -> Template:
         loader=FileSystemLoader(Path(__file__).parent), autoescape=autoescape, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["plain"] = readable
+    environment.filters |= {"plain": readable, "yaml": yaml_text, "unit": unit_words}
     return environment.get_template(name)
 
 

@@ -4,59 +4,18 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.rows import ComparisonLine
+from fairfl.reporting.footer import condensed
 from fairfl.runtime import inputs, opened
 
-
-def commit_of(root: Path) -> dict[str, str]:
-    """'5a774d58280c' or '5a774d58280c, changed since', and its date; '' outside of a git repository."""
-    state = ["--no-optional-locks", "describe", "--always", "--abbrev=12", "--exclude=*"]
-    commands = {
-        "commit": ["git", *state, "--dirty=, changed since"],
-        "date": ["git", "show", "--no-patch", "--format=%cs", "HEAD"],
-    }
-    found = {}
-    for key, command in commands.items():
-        try:
-            done = subprocess.run(
-                command, cwd=root, capture_output=True, text=True, timeout=30, check=True
-            )
-            found[key] = done.stdout.strip()
-        except (OSError, subprocess.SubprocessError):
-            found[key] = ""
-    return found
-
-
-@opened.by_fairfl()
-def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dict[str, Any]:
-    """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
-    names = dict.fromkeys(name for line in lines for name in runs_of(line))
-    read = {name: _summary(results / "runs" / name / "summary.json") for name in names}
-    found = {name: summary for name, summary in read.items() if summary}
-    machines = Counter(
-        str(summary["processor"]) for summary in found.values() if summary.get("processor")
-    )
-    versions: dict[str, set[str]] = {}
-    for summary in found.values():
-        for package, number in (summary.get("versions") or {}).items():
-            versions.setdefault(package, set()).add(str(number))
-    seconds = sum(float(summary.get("seconds") or 0) for summary in found.values())
-    return {
-        **commit_of(root),
-        "runs": len(found),
-        "machines": [name for name, _ in machines.most_common()],
-        "versions": [
-            f"{package} {', '.join(sorted(numbers))}"
-            for package, numbers in sorted(versions.items())
-        ],
-        "seconds": _duration(seconds),
-        "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items()},
-        "data_of": {name: _data(name, summary) for name, summary in found.items()},
-        "owners_of": {name: summary.get("owners") or [] for name, summary in found.items()},
-    }
+Summaries = Mapping[str, Mapping[str, Any]]  # run -> its summary.json
 
 
 def runs_of(line: ComparisonLine) -> list[str]:
@@ -64,20 +23,58 @@ def runs_of(line: ComparisonLine) -> list[str]:
     return line.runs.split(";") if line.runs else []
 
 
-def _data(run: str, summary: Mapping[str, Any]) -> tuple[str, str]:
-    """Where the data of a run came from, and what their partition had to change in which setting; "" if nothing."""
-    changed = "; ".join(summary.get("partition") or [])
-    return str(
-        summary.get("data_source", "")
-    ), f"{run.partition('/')[0]}: {changed}" if changed else ""
+@opened.by_fairfl()
+def read_summaries(results: Path, lines: Iterable[ComparisonLine]) -> Summaries:
+    """Summaries of the runs behind some lines, without missing and damaged ones."""
+    read = {}
+    for run in dict.fromkeys(run for line in lines for run in runs_of(line)):
+        with suppress(OSError, ValueError):
+            read[run] = json.loads(inputs.read_bytes(results / "runs" / run / "summary.json"))
+    return {run: summary for run, summary in read.items() if isinstance(summary, dict)}
 
 
-def _summary(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(inputs.read_bytes(path))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def describe_code(root: Path) -> dict[str, str]:
+    """`commit`, '5a774d58280c' or '5a774d58280c, changed since', and its `date`; '' outside of a git repository."""
+    state = ["--no-optional-locks", "describe", "--always", "--abbrev=12", "--exclude=*"]
+    commands = {
+        "commit": [*state, "--dirty=, changed since"],
+        "date": ["show", "--no-patch", "--format=%cs", "HEAD"],
+    }
+    answers = dict.fromkeys(commands, "")
+    for key, command in commands.items():
+        with suppress(OSError, subprocess.SubprocessError):
+            answers[key] = subprocess.run(
+                ["git", *command], cwd=root, capture_output=True, text=True, timeout=30, check=True
+            ).stdout.strip()
+    return answers
+
+
+def describe_runs(summaries: Summaries) -> dict[str, Any]:
+    """How many `runs`, their `seconds`, `numerics`, `machines`, `versions`, `sources` of data, changed `partitions`."""
+    runs = summaries.values()
+    machines = Counter(str(run["processor"]) for run in runs if run.get("processor"))
+    versions = {
+        (package, str(number))
+        for run in runs
+        for package, number in (run.get("versions") or {}).items()
+    }
+    changes = (
+        f"{name.partition('/')[0]}: {'; '.join(run['partition'])}"
+        for name, run in summaries.items()
+        if run.get("partition")
+    )
+    return {
+        "runs": len(runs),
+        "seconds": _duration(sum(float(run.get("seconds") or 0) for run in runs)),
+        "numerics": describe_numerics(run.get("arithmetic") or {} for run in runs),
+        "machines": [name for name, _ in machines.most_common()],
+        "versions": [
+            f"{package} {', '.join(number for _, number in pairs)}"
+            for package, pairs in groupby(sorted(versions), itemgetter(0))
+        ],
+        "sources": condensed(str(run.get("data_source", "")) for run in runs),
+        "partitions": list(dict.fromkeys(changes)),
+    }
 
 
 def _duration(seconds: float) -> str:

@@ -1,33 +1,39 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
-import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from fairfl.experiments.described import Metric
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
+from fairfl.judgement.cells import metric_of
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import CHECKED, DIFFER, seeds_said
 from fairfl.judgement.recorded import Place
 from fairfl.judgement.rows import ComparisonLine
-from fairfl.judgement.units import endless, unit_words
-from fairfl.reporting.compared import Known, cell_view, compared
-from fairfl.reporting.inputs import ShownRow
-from fairfl.reporting.marks import legend, marks
-from fairfl.reporting.page.details import Details, sentences_on
+from fairfl.judgement.units import endless
+from fairfl.reporting.compared import (
+    PrintedNumber,
+    Provenances,
+    pivots_of_lines,
+    printed_number,
+)
+from fairfl.reporting.marks import legend
+from fairfl.reporting.page.details import sentences_on
+from fairfl.reporting.page.made import runs_of
 from fairfl.reporting.page.text import readable
 from fairfl.reporting.pivot import Pivot, spans
 
+Details = list[tuple[list[str], list[str]]]  # of each number on the page: sentences, runs
 
-class HeadView(NamedTuple):
-    """What stands above a column or in front of a line."""
 
-    name: str
-    small: str = ""
-    meaning: str = ""
-    marks: str = ""
+class PageNumber(NamedTuple):
+    """A number on the page, and the stored one at full scale where that is another number."""
+
+    of: PrintedNumber
+    stored: PrintedNumber | None
+    verdict: str  # at full scale, if that has run
+    detail: int  # place among all details
 
 
 def table_views(
@@ -35,133 +41,83 @@ def table_views(
     paper: Paper,
     artifact: Artifact,
     details: Details,
-    rounds: dict[str, tuple[int, int]],
-    recorded: Mapping[Place, ComparisonLine],
+    rounds: Mapping[str, tuple[int, int]],
+    stored: Mapping[Place, ComparisonLine],
 ) -> list[dict[str, Any]]:
-    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at full scale."""
-    pivots, known = compared(lines, artifact, paper)
-    over = "repetitions" if artifact.origins == ("timed",) else "seeds"
-    digits = digits_of(paper.metrics)
+    """The numbers in the paper's layout, as the template shows them; sentences and runs of each go to `details`.
 
-    numbers = [pivot.numbers[["row", "number"]].itertuples(index=False) for pivot in pivots]
-    titles = {line.place: readable(title) for some in numbers for title, line in some}
+    `rounds` of each setting, here and in the paper; `stored` numbers at full scale.
+    """
 
-    def cell(line: ComparisonLine) -> dict[str, Any]:
-        full = recorded.get(line.place)
+    def endless_of(line: ComparisonLine) -> tuple[str, str]:
         here, there = (endless(line.metric, number) for number in rounds[line.setting])
-        metric = metric_of(paper.metrics, line.metric)
-        # None: this run is the recorded one.
-        other = full if full and (full.ours, full.verdict) != (line.ours, line.verdict) else None
-        notes = [note for note in line.reported_note.split("; ") if note not in ("", DIVERGED)]
-        return cell_view(line, digits(line.metric), here, there) | {
-            "detail": details.add(line, sentences_on(line, titles[line.place], metric, over, full)),
-            "recorded": cell_view(other, digits(line.metric), there, there) if other else None,
-            "sort": "inf" if line.ours == math.inf else "",  # of the others the text is sorted
-            "best": (full or line).verdict,
-            "notes": notes,
-        }
+        return here, there
 
-    return [_table(pivot, known, cell, paper, artifact) for pivot in pivots]
+    def number(one: PrintedNumber) -> PageNumber:
+        line, full = one.line, stored.get(one.line.place)
+        metric, title = metric_of(paper.metrics, line.metric), readable(one.row.label)
+        details.append((sentences_on(line, title, metric, over, full), runs_of(line)))
+        other = None
+        if full and (full.ours, full.verdict) != (line.ours, line.verdict):
+            there = endless_of(line)[1]
+            other = printed_number(full, paper, one.row, there, there)
+        return PageNumber(one, other, (full or line).verdict, len(details) - 1)
+
+    over = "repetitions" if artifact.origins == ("timed",) else "seeds"
+    pivots, provenances = pivots_of_lines(lines, artifact, paper, endless_of)
+    names = paper.metrics, artifact.options.get("labels", {}), provenances
+    return [_table(pivot, number, *names) for pivot in pivots]
 
 
 def _table(
     pivot: Pivot,
-    known: Known,
-    cell: Callable[[ComparisonLine], dict[str, Any]],
-    paper: Paper,
-    artifact: Artifact,
+    number: Callable[[PrintedNumber], PageNumber],
+    metrics: Mapping[str, Metric],
+    labels: Mapping[str, str],
+    provenances: Provenances,
 ) -> dict[str, Any]:
-    """What the template shows of a pivot; notes on the paper's numbers are numbered, those on all stand in the head."""
-    lines = pivot.lines(lambda *ones: list(map(cell, ones)), lambda words: [])
-    here = [one for line in lines for ones in line for one in ones]
-    notes, everywhere = _number_notes(here)
-    metrics = pivot.numbers["metric"].unique()
-    head = partial(_head, paper, artifact.options.get("labels", {}), known)
-    unmarked, said = said_once({one["verdict"] for one in here})
-    stored = {one["recorded"]["few"] for one in here if one["recorded"]}
-    fronts = zip(pivot.heads(pivot.cells.index, head), lines, strict=True)
+    """What the template shows of a pivot."""
+    cells = pivot.lines(lambda *ones: list(map(number, ones)), lambda words: [])
+    above, front = (
+        pivot.heads(side, metrics, labels, provenances)
+        for side in (pivot.cells.columns, pivot.cells.index)
+    )
+    verdicts = [{one.verdict for ones in line for one in ones} for line in cells]
+    numbers = list(pivot.numbers["number"])
+    is_one_metric = len({one.line.metric for one in numbers}) == 1
+    notes = list(dict.fromkeys(note for one in numbers for note in one.notes))
+    reported = [one for one in numbers if one.reported]
+    unmarked, common = summarize_verdicts({one.line.verdict for one in numbers})
     return {
-        "title": metric_name(paper.metrics, metrics[0]) if len(metrics) == 1 else "",
+        "title": numbers[0].metric if is_one_metric else "",
         "corner": pivot.corner,
-        "header": spans(pivot.heads(pivot.cells.columns, head)),
-        "legend": legend({word for row in pivot.numbers["of"] for word in known.get(row, ())}),
+        "header": spans(above),
+        "legend": legend({word for one in numbers for word in provenances[one.row]}),
         "notes": notes,
-        "everywhere": everywhere,
+        "shared_notes": [note for note in notes if all(note in one.notes for one in reported)],
         "unmarked": unmarked,
-        "said": said,
-        "seeds": seeds_said(pivot.numbers["number"]),
-        "recorded": bool(stored),
-        "recorded_few": stored.pop() if len(stored) == 1 else None,
-        "unreported": not any(one["reported"] for one in here),
-        "rows": [_row(*of, n in pivot.rules) for n, of in enumerate(fronts)],
+        "common": common,
+        "seeds": seeds_said([one.line for one in numbers]),
+        "stored_few": {one.stored.few for ones in chain(*cells) for one in ones if one.stored},
+        "is_reported": bool(reported),
+        "rows": [
+            {
+                "heads": front[n],
+                "cells": line,
+                "rule": n in pivot.rules,
+                "checked": not verdicts[n].isdisjoint(CHECKED),
+                "differing": not verdicts[n].isdisjoint(DIFFER),
+            }
+            for n, line in enumerate(cells)
+        ],
     }
 
 
-def _number_notes(cells: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
-    """Notes on the paper's numbers, and the numbers of those that all cells have; the others are marked in cells."""
-    notes = list(dict.fromkeys(note for cell in cells for note in cell["notes"]))
-    reported = [cell["notes"] for cell in cells if cell["reported"]]
-    common = [note for note in notes if len(reported) > 1 and all(note in own for own in reported)]
-    for cell in cells:
-        marks = [notes.index(note) + 1 for note in cell["notes"] if note not in common]
-        cell["reported_marks"] = marks
-    return notes, [notes.index(note) + 1 for note in common]
-
-
-def said_once(verdicts: set[str]) -> tuple[set[str], str]:
-    """The verdicts that no cell of a table needs to be marked with, and what is said of all of it instead."""
-    given = verdicts - {"not reported"}
-    if len(given) == 1:
-        return verdicts, f"all: {VERDICTS[given.pop()][2]}"
-    if given and all(word.startswith(("not comparable", "not run")) for word in given):
+def summarize_verdicts(verdicts: set[str]) -> tuple[set[str], str]:
+    """The verdicts that no cell of a table needs to be marked with, and the words for all of it instead."""
+    others = verdicts - {"not reported"}
+    if len(others) == 1:
+        return verdicts, f"all: {VERDICTS[others.pop()][2]}"
+    if others and all(word.startswith(("not comparable", "not run")) for word in others):
         return verdicts - {"not run"}, "not checked: other data or another scale than the paper's"
     return {"not reported"}, ""
-
-
-def _row(
-    heads: tuple[HeadView, ...], cells: list[list[dict[str, Any]]], rule: bool
-) -> dict[str, Any]:
-    """A line of a table; `checked` and `differing` if one of its numbers is, here or in the record."""
-    verdicts = {cell["best"] for places in cells for cell in places}
-    checked, differing = not verdicts.isdisjoint(CHECKED), not verdicts.isdisjoint(DIFFER)
-    return {
-        "heads": heads,
-        "cells": cells,
-        "rule": rule,
-        "checked": checked,
-        "differing": differing,
-    }
-
-
-def _head(
-    paper: Paper, labels: Mapping[str, str], known: Known, axis: str, key: str, rows: list[ShownRow]
-) -> HeadView:
-    marked = marks({word for row in rows for word in known.get(row, ())})
-    metric = metric_of(paper.metrics, key) if axis == "metric" else None
-    if metric is None:
-        return HeadView(labels.get(key, key) if axis == "setting" else key, marks=marked)
-    better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
-    units = " or ".join(filter(None, map(unit_words, (metric.unit, *metric.other_units))))
-    return HeadView(metric.name, ", ".join(filter(None, (units, better))), metric.meaning, marked)
-
-
-def metric_name(metrics: dict[str, Metric], name: str) -> str:
-    """What a paper calls a metric, or the metric's id."""
-    metric = metric_of(metrics, name)
-    return metric.name if metric else name
-
-
-def contradictions_view(
-    lines: list[ComparisonLine], metrics: dict[str, Metric]
-) -> list[dict[str, Any]]:
-    """The numbers of a paper that others of its numbers speak against."""
-    return [
-        {
-            "of": line,
-            "row": line.variant.selector,
-            "metric": metric_name(metrics, line.metric),
-            **cell_view(line, digits_of(metrics)(line.metric), "", "∞"),
-        }
-        for line in lines
-        if line.contradiction
-    ]

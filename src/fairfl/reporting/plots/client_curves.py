@@ -14,8 +14,8 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.metrics.registry import DIFFER
 from fairfl.reporting import style
+from fairfl.reporting.footer import seeds_text
 from fairfl.reporting.inputs import Inputs, ShownRow
-from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.panels import panels
 from fairfl.runtime.errors import FairflError
 

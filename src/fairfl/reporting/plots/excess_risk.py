@@ -20,8 +20,8 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.judgement.cells import Cell
 from fairfl.reporting import style
+from fairfl.reporting.footer import plural, seeds_text
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
-from fairfl.reporting.notes import plural, seeds_text
 from fairfl.reporting.panels import panels
 from fairfl.runtime.errors import FairflError
 

@@ -20,8 +20,8 @@ from fairfl.experiments.base import Labelled
 from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
+from fairfl.reporting.footer import seeds_text
 from fairfl.reporting.inputs import Inputs, ShownRow
-from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.panels import metric_panels
 from fairfl.reporting.plots.client_curves import BANDS, draw_curve, mean_and_band
 from fairfl.runtime.errors import FairflError

@@ -17,8 +17,8 @@ from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import unit_words
 from fairfl.reporting import style
+from fairfl.reporting.footer import seeds_text
 from fairfl.reporting.inputs import Inputs, ShownRow
-from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.panels import panels
 from fairfl.reporting.ranked import split
 

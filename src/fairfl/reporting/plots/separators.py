@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
+from fairfl.reporting.footer import seeds_text
 from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
-from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_scatter import class_keys, class_markers, draw_samples
 from fairfl.runtime.errors import FairflError
 

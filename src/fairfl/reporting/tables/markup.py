@@ -4,12 +4,12 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import latex_symbol, symbol
 from fairfl.reporting import formulas
-from fairfl.reporting.facts import Facts
+from fairfl.reporting.footer import Facts
 from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import MARKS
 
@@ -83,55 +83,22 @@ _TEXT |= {
     mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()
 }
 
-# Accents of OT1, and letters that are none of ASCII with an accent.
-_ACCENTS = set(
-    "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0327\u0331"
-)
-_LETTERS = "ßæÆœŒøØłŁı"
-# A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
-_UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
+_IN_MATH = {ord(letter): f"{command} " for letter, command in _MATH.items()}
+_IN_TEXT = {ord(letter): written for letter, written in _TEXT.items()}
 
 
 def latex(text: str) -> str:
     """Text in LaTeX; inline math between $...$ stays (fairfl.reporting.formulas says what that may be).
 
-    Letters that pdfLaTeX does not have stand as they are for XeLaTeX and LuaLaTeX; pdfLaTeX prints
-    a ? for each.
+    Letters without a command stand as they are: pdfLaTeX has those of European languages, XeLaTeX and LuaLaTeX those of
+    their font.
     """
+    seen = (letter for letter in text if letter.isspace() or letter.isprintable())
     return formulas.apply(
-        unicodedata.normalize("NFC", " ".join(text.split())),
-        lambda part: _written(part.replace("->", "→"), _latex_character),
-        lambda part: _written(part.replace(r"\text{", r"\mbox{"), _latex_math).rstrip(),
+        unicodedata.normalize("NFC", " ".join("".join(seen).split())),
+        lambda part: part.replace("->", "→").translate(_IN_TEXT),
+        lambda part: part.replace(r"\text{", r"\mbox{").translate(_IN_MATH).rstrip(),
     )
-
-
-def _written(text: str, written: Callable[[str], str | None]) -> str:
-    """Each character as it is `written`; runs of None are for other engines than pdfLaTeX."""
-    parts = []
-    for foreign, run in groupby(text, lambda character: written(character) is None):
-        letters = "".join(run)
-        if foreign:
-            parts.append(_UNICODE % (letters, "?" * len(letters)))
-        else:
-            parts += [written(letter) or "" for letter in letters]
-    return "".join(parts)
-
-
-def _latex_math(character: str) -> str | None:
-    if character in _MATH:
-        return f"{_MATH[character]} "
-    return character if character.isascii() else None
-
-
-def _latex_character(character: str) -> str | None:
-    """A character of text in LaTeX, '' if it cannot be seen, None if pdfLaTeX does not have it."""
-    if character in _TEXT:
-        return _TEXT[character]
-    if unicodedata.category(character) in ("Cc", "Cf"):
-        return ""
-    base, *marks = list(unicodedata.normalize("NFD", character))
-    latin = ord(character) < 0x180 and base.isascii() and _ACCENTS.issuperset(marks)
-    return character if latin or character in _LETTERS else None
 
 
 def latex_row(row: ShownRow) -> str:
@@ -194,10 +161,6 @@ def latex_page(
             note = f"{{\\footnotesize {latex(note_text)}}}"
             inner.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{note}")
         text += [_HEIGHT, *inner, r"\end{minipage}}", "\\end{table}"]
-    if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
-        shown = "".join(sorted(foreign))
-        needs = f"XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them"
-        text.insert(2, f"% Needs {needs}.")
     return "\n".join(text) + "\n"
 
 

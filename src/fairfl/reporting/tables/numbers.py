@@ -10,11 +10,12 @@ import pandas as pd
 
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import NO_VARIANT, Cell
+from fairfl.judgement.sources import RowProvenance
 from fairfl.judgement.units import endless, printed, printed_cell, printed_spread
 from fairfl.metrics.origin import origin
+from fairfl.reporting.footer import grouped, plural
 from fairfl.reporting.formulas import literal
 from fairfl.reporting.inputs import Inputs, ShownRow
-from fairfl.reporting.notes import grouped, plural
 from fairfl.reporting.pivot import frame_of
 
 MISSING, DIVERGED = "–", "diverged"
@@ -31,6 +32,7 @@ class Number:
     metric: Metric
     endless: str
     missing: str  # what stands for a number that there is not
+    provenance: RowProvenance
     best: bool = False  # of its metric in its setting
 
     @property
@@ -75,10 +77,15 @@ class Number:
 
 def numbers_of(inputs: Inputs) -> pd.DataFrame:
     """The table's numbers, line by line; of a row without a name where they belong to no algorithm."""
-    found: list[tuple[str, ShownRow, str, Number]] = []
+    spec, found = inputs.spec, list[tuple[str, ShownRow, str, Number]]()
+    rows = {
+        row: RowProvenance(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
+        for row, entry in zip(inputs.rows, spec.artifact.rows, strict=True)
+    } or {ShownRow(NO_VARIANT, ""): RowProvenance("")}
     for setting in inputs.settings:
-        for row in inputs.rows_in(setting) or [ShownRow(NO_VARIANT, "")] * (not inputs.rows):
-            found += _line(inputs, setting, row)
+        for row, provenance in rows.items():
+            if row.setting in (None, setting):
+                found += _line(inputs, setting, row, provenance)
     frame = frame_of(inputs.spec.artifact, inputs.rows, found)
     scores = pd.Series([number.score for number in frame["number"]], frame.index, float)
     groups = scores.groupby([frame["metric"], frame["setting"]])
@@ -88,7 +95,9 @@ def numbers_of(inputs: Inputs) -> pd.DataFrame:
     return frame.assign(number=marked)
 
 
-def _line(inputs: Inputs, setting: str, row: ShownRow) -> list[tuple[str, ShownRow, str, Number]]:
+def _line(
+    inputs: Inputs, setting: str, row: ShownRow, provenance: RowProvenance
+) -> list[tuple[str, ShownRow, str, Number]]:
     """The numbers of a row. Beside choices, counts and what settings say stands the paper's number."""
     given = inputs.spec.artifact.columns_for(row.algorithm, setting)
     columns = [metric for column in given for metric in inputs.members(column, setting)]
@@ -101,7 +110,7 @@ def _line(inputs: Inputs, setting: str, row: ShownRow) -> list[tuple[str, ShownR
         described, ours = inputs.metric(metric), cell or Cell(None, unit=inputs.metric(metric).unit)
         alone = origin(metric) in ("tidy", "timed")
         reported = None if alone else inputs.reported(setting, row, metric)
-        number = Number(ours, reported, described, endless(metric, rounds), nothing)
+        number = Number(ours, reported, described, endless(metric, rounds), nothing, provenance)
         numbers.append((setting, row, metric, number))
     return numbers
 

@@ -8,30 +8,26 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
 from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
-from fairfl.judgement.sources import RowProvenance
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.inputs import Inputs, ShownRow
-from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
-from fairfl.reporting.notes import grouped, units
+from fairfl.reporting.footer import grouped, units
+from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.marks import Words, legend, words_of
 from fairfl.reporting.pivot import pivots_of
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, pages
 from fairfl.reporting.tables.numbers import MISSING, numbers_of, say_machines, say_missing
 from fairfl.reporting.tables.tabular import BAR, Config, tabulars, title, with_words
 from fairfl.runtime.validation import check
 
-CSV_COLUMNS = (
-    "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "mean", "std", "seeds", "data", "runs",
-    "provenance", "note",
-)  # fmt: skip
 USED_COLUMNS = (
     "artifact",
     "algorithm",
@@ -41,9 +37,6 @@ USED_COLUMNS = (
     "note",
     "artifacts",
 )
-
-
-Cells = list[list[str]]
 
 
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -57,10 +50,6 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     say_missing(inputs, numbers, names)
     if "timed" in artifact.origins:
         say_machines(inputs, numbers, names)
-    known = {
-        row: RowProvenance(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
-        for row, entry in zip(inputs.rows, artifact.rows, strict=True)
-    }
     pivots = [
         with_words(pivot, config.words, inputs.settings, inputs.name)
         for pivot in pivots_of(artifact, numbers)
@@ -70,14 +59,13 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     reported = [number.reported for number in numbers["number"]]
     noted = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
     notes = {text: f"[{n}]" for n, text in enumerate(noted, 1)}
-    words = {row: entry.words for row, entry in known.items()}
+    words = {one.of: one.number.provenance.words for one in numbers.itertuples()}
     texts = tabulars(pivots, config.labels, metrics, words, partial(_cell, notes))
-    used = {word for row in numbers["of"] for word in known.get(row, RowProvenance("")).words}
     measured = [
         (number.metric.name, number.ours.unit) for number in numbers["number"] if number.ours.seeds
     ]
     parts = [
-        *legend(used),
+        *legend(chain(*words.values())),
         *(f"{mark} {text.rstrip('.')}." for text, mark in notes.items()),
         units(measured),
         *spec.sentences(names, artifact.columns),  # the title line names stand-ins
@@ -85,27 +73,28 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         *inputs.remarks,
     ]
     pages_of = pages(spec.paper, spec.id, artifact, spec, texts, " ".join(filter(None, parts)))
-    return csv(inputs, numbers, known), *pages_of
+    return csv(inputs, numbers), *pages_of
 
 
-def csv(inputs: Inputs, numbers: pd.DataFrame, known: dict[ShownRow, RowProvenance]) -> str:
+def csv(inputs: Inputs, numbers: pd.DataFrame) -> str:
     """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for one in numbers.itertuples():
-        ours, facts = one.number.ours, inputs.spec.settings[one.setting]
-        provenance = known.get(one.of, RowProvenance(""))
-        mean = "nan" if ours.diverged else number_text(ours.mean)
-        key = (inputs.name, *one.of.names(one.setting).values(), one.metric, ours.unit)
-        values = (
-            mean,
-            number_text(one.number.std),
-            ours.seeds,
-            facts.data,
-            " ".join(one.number.sources),
-        )
-        note = "; ".join(filter(None, (provenance.note, facts.unprinted)))
-        records.append((*key, *values, ", ".join(provenance.words), note))
-    return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
+        number, ours, facts = one.number, one.number.ours, inputs.spec.settings[one.setting]
+        records.append({
+            "artifact": inputs.name,
+            **one.of.names(one.setting),
+            "metric": one.metric,
+            "unit": ours.unit,
+            "mean": "nan" if ours.diverged else number_text(ours.mean),
+            "std": number_text(number.std),
+            "seeds": ours.seeds,
+            "data": facts.data,
+            "runs": " ".join(number.sources),
+            "provenance": ", ".join(number.provenance.words),
+            "note": "; ".join(filter(None, (number.provenance.note, facts.unprinted))),
+        })  # fmt: skip
+    return pd.DataFrame(records).to_csv(index=False, lineterminator="\n")
 
 
 def _say_axes(
@@ -140,69 +129,33 @@ def _cell(notes: Mapping[str, str], markup: Markup, front: Any, behind: Any = No
 
 def table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of any kind."""
-    if spec.artifact.kind == "table":
-        return results_table(spec)
-    return used_table(spec) if spec.artifact.content == "used" else static_table(spec)
+    return results_table(spec) if spec.artifact.kind == "table" else static_table(spec)
 
 
 def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
-    """(CSV, Markdown, LaTeX) of a table whose content stands in the paper's YAML."""
-    header, content = spec.artifact.header, spec.artifact.content
-    text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
-    prose = max(len(row[-1]) for row in content) > 50
-    return text, *_words(
-        spec, header, lambda markup: [list(map(markup.text, row)) for row in content], prose
-    )
-
-
-def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
-    """(CSV, Markdown, LaTeX) of the hyper-parameters in use: a line of the CSV for each value, even if not printed."""
-    values = printed_values(spec.used, spec.artifact.options.get("printed", []))
-    records = [
-        {**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)}
-        for used in spec.used
-    ]
-    text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(
-        index=False, lineterminator="\n"
-    )
-
-    def body(markup: Markup) -> Cells:
-        return [
-            [
-                markup.text(title),
-                "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in of),
-            ]
-            for title, of in used_lines(values)
+    """(CSV, Markdown, LaTeX) of a table of words; the CSV has a line for each value in use, even if not printed."""
+    artifact, words = spec.artifact, words_of(spec.artifact, spec.used)
+    if artifact.content == "used":
+        records = [
+            {**dict(one), "artifact": spec.name, "artifacts": " ".join(one.artifacts)}
+            for one in spec.used
         ]
+        frame, is_prose = pd.DataFrame(records, columns=list(USED_COLUMNS)), True
+    else:
+        frame = pd.DataFrame(words.rows, columns=words.header)
+        is_prose = max(len(row[-1]) for row in words.rows) > 50
 
-    return text, *_words(
-        spec,
-        USED_HEADER,
-        body,
-        True,
-        " ".join(legend((used.provenance for used in values), "value")),
-    )
+    def cell(markup: Markup, words: Words) -> str:
+        if isinstance(words, str):
+            return markup.text(words)
+        return "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in words)
 
-
-def _words(
-    spec: ArtifactSpec,
-    header: Sequence[str],
-    body: Callable[[Markup], Cells],
-    prose: bool,
-    note_text: str = "",
-) -> tuple[str, str]:
-    """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
-    aligned = {
-        MARKDOWN: "l" * len(header),
-        LATEX: "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l"),
-    }
-    rules = set(spec.artifact.rules)
-    tables = {
-        markup: [
-            markup.table(
-                [], [[(markup.text(name), 1) for name in header]], body(markup), rules, align
-            )
-        ]
-        for markup, align in aligned.items()
-    }
-    return pages(spec.paper, spec.id, spec.artifact, spec, tables, note_text)
+    tables = {}
+    # A last column of prose has a width, or it leaves LaTeX's page.
+    for markup, last in ((MARKDOWN, "l"), (LATEX, r"p{0.6\linewidth}" if is_prose else "l")):
+        header = [[(markup.text(name), 1) for name in words.header]]
+        body = [[cell(markup, one) for one in row] for row in words.rows]
+        align = "l" * (len(words.header) - 1) + last
+        tables[markup] = [markup.table([], header, body, set(artifact.rules), align)]
+    text = frame.to_csv(index=False, lineterminator="\n")
+    return text, *pages(spec.paper, spec.id, artifact, spec, tables, " ".join(words.legend))

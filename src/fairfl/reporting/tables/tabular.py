@@ -9,10 +9,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.described import Metric
-from fairfl.judgement.cells import metric_of
 from fairfl.reporting.inputs import ShownRow
-from fairfl.reporting.marks import marks
-from fairfl.reporting.pivot import Pivot, spans
+from fairfl.reporting.pivot import Heading, Pivot, spans
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -71,39 +69,35 @@ def tabulars(
     pivots: Sequence[Pivot],
     settings: Mapping[str, str],
     metrics: Mapping[str, Metric],
-    known: Mapping[ShownRow, Collection[str]],
+    words: Mapping[ShownRow, Collection[str]],
     cell: Callable[..., str],
 ) -> dict[Markup, list[str]]:
-    """Each pivot in Markdown and LaTeX. `settings` and `metrics` name the heads, `known` says how the hyper-parameters
-    of a row are known; `cell` writes a number, and the one in brackets behind it, in a markup."""
-    texts = {}
-    for markup in (MARKDOWN, LATEX):
-        head = partial(_head, markup, settings, metrics, known)
-        texts[markup] = [_tabular(pivot, markup, head, partial(cell, markup)) for pivot in pivots]
-    return texts
+    """Each pivot in Markdown and LaTeX. `settings`, `metrics` and `words` are for `Pivot.heads`; `cell` writes a
+    number, and the one in brackets behind it, in a markup."""
 
+    def texts(markup: Markup, heading: Heading) -> list[str]:
+        """A heading in lines of a header; the last one bears its marks."""
+        name = title(heading.metric) if heading.metric else heading.name
+        row = heading.row
+        parts = [markup.row(row)] if row else list(map(markup.text, name.split(BAR)))
+        return [*parts[:-1], f"{parts[-1]} {markup.text(heading.marks)}".rstrip()]
 
-def _head(
-    markup: Markup, settings: Mapping[str, str], metrics: Mapping[str, Metric],
-    known: Mapping[ShownRow, Collection[str]], axis: str, key: str, rows: list[ShownRow],
-) -> list[str]:  # fmt: skip
-    """What a line or column is called, in lines of a header; the last one bears the marks of its rows."""
-    metric = metric_of(metrics, key) if axis == "metric" else None
-    plain = title(metric) if metric else settings.get(key, key) if axis == "setting" else key
-    parts = [markup.row(rows[0])] if axis == "row" else list(map(markup.text, plain.split(BAR)))
-    words = {word for row in rows for word in known.get(row, ())}
-    return [*parts[:-1], f"{parts[-1]} {markup.text(marks(words))}".rstrip()]
+    def tabular(markup: Markup, pivot: Pivot) -> str:
+        columns, index = (
+            [[texts(markup, heading) for heading in headings] for headings in heads]
+            for heads in (
+                pivot.heads(side, metrics, settings, words)
+                for side in (pivot.cells.columns, pivot.cells.index)
+            )
+        )
+        above = [list(chain(*headings)) for headings in columns]
+        depth = max(map(len, above))
+        header = spans([(*lines, *[""] * (depth - len(lines))) for lines in above])
+        lines = pivot.lines(partial(cell, markup), markup.text)
+        body = [[*map(" ".join, front), *line] for front, line in zip(index, lines, strict=True)]
+        is_text = pivot.cells.map(lambda one: isinstance(one, str)).any()
+        align = "l" * pivot.cells.index.nlevels + "".join("l" if text else "r" for text in is_text)
+        corner = list(map(markup.text, pivot.corner))
+        return markup.table(corner, header, body, pivot.rules, align)
 
-
-def _tabular(
-    pivot: Pivot, markup: Markup, head: Callable[..., list[str]], cell: Callable[..., str]
-) -> str:
-    above = [tuple(chain(*texts)) for texts in pivot.heads(pivot.cells.columns, head)]
-    depth = max(map(len, above))
-    header = spans([(*texts, *[""] * (depth - len(texts))) for texts in above])
-    front = [list(map(" ".join, texts)) for texts in pivot.heads(pivot.cells.index, head)]
-    lines = pivot.lines(cell, markup.text)
-    words = pivot.cells.map(lambda one: isinstance(one, str)).any()
-    align = "l" * pivot.cells.index.nlevels + "".join("l" if text else "r" for text in words)
-    body = [[*before, *line] for before, line in zip(front, lines, strict=True)]
-    return markup.table(list(map(markup.text, pivot.corner)), header, body, pivot.rules, align)
+    return {markup: [tabular(markup, pivot) for pivot in pivots] for markup in (MARKDOWN, LATEX)}
