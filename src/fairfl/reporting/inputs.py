@@ -32,7 +32,7 @@ from fairfl.runtime.inputs import read_bytes
 from fairfl.runtime.validation import from_text
 from fairfl.values import tables
 
-TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
+TRAIN = 0  # in the column `part` of a partition
 
 SOURCES = ("Source", "Arithmetic")  # how remarks begin that say where numbers come from
 

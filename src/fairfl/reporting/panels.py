@@ -18,7 +18,6 @@ def panels(
     draw_panel: Callable[[Axes, pd.DataFrame], None],
     titles: Mapping[Any, str],
     height: float,
-    wide: bool = False,
     **facets: Any,
 ) -> seaborn.FacetGrid:
     """A grid whose panels `draw_panel` fills with their lines of a frame; one without lines says "not run".
@@ -26,9 +25,8 @@ def panels(
     `titles` by value of the column `col`, or by those of `row` and `col`; `height` of a line of panels in inches.
     """
     grid = seaborn.FacetGrid(frame, despine=False, **facets)
-    shape = grid.axes.flat[0].get_gridspec()
-    width = style.PAGE if wide or shape.ncols > 1 else style.COLUMN
-    grid.figure.set_size_inches(width, 0.5 + height * shape.nrows)
+    lines = grid.axes.flat[0].get_gridspec().nrows
+    grid.figure.set_size_inches(style.PAGE, 0.5 + height * lines)
     grid.figure.set_layout_engine("constrained")
     pyplot.close(grid.figure)
     for (key, axes), (_, numbers) in zip(grid.axes_dict.items(), grid.facet_data(), strict=True):
@@ -64,9 +62,7 @@ def metric_panels(
         for (line, kind), points in numbers.groupby(["line", "kind"], sort=False):
             draw_line(axes, points, looks[line] | (style.HOLLOW if kind == "paper" else {}))
 
-    grid = panels(
-        frame, draw_panel, above if len(titles) > 1 else {}, 1.8, len(looks) > 6, **facets
-    )
+    grid = panels(frame, draw_panel, above if len(titles) > 1 else {}, 1.8, **facets)
     grid.set_axis_labels(x_label, "")
     labelled = grid.axes[:, 0] if facets.get("row") == "metric" else grid.axes.flat
     for axes, metric in zip(labelled, cycle(metrics), strict=False):

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from matplotlib.legend import Legend
 
 from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import load_workload
@@ -149,6 +150,20 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     assert faces[15,] == "none" != faces[0, 15, 45, 90]
 
 
+def test_bold_lines_stand_above_the_legend_in_the_saved_picture(sweep, monkeypatch):
+    """The picture is cut to what is written in it, and its layout is the same for equal inputs."""
+    gaps, points = [], []
+
+    def draw(legend, renderer):
+        gaps.append(legend.figure.texts[0].get_window_extent(renderer).y0 - legend.get_window_extent(renderer).y1)
+        points.extend(axes.get_position().get_points() for axes in legend.figure.axes)
+
+    monkeypatch.setattr(Legend, "draw", draw)
+    figures.build(demo.parsed(sweep))
+    assert min(gaps) > 0
+    assert np.array_equal(points, np.round(points, 6))  # of other bits by the order of addresses in memory
+
+
 @pytest.mark.slow
 def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(sweep):
     pdf, png, text = figures.build(demo.parsed(sweep))
@@ -211,6 +226,7 @@ def test_critical_difference_joins_what_is_not_told_apart(tmp_path):
     joined = [line.get_xdata().tolist() for line in axes.get_lines() if line.get_linewidth() == 2.5]
     assert joined == [pytest.approx([27 / 24, 47 / 24])] and 47 / 24 - 27 / 24 < 2.569 * np.sqrt(20 / 144) < 1
     assert {text.get_text() for text in axes.texts} >= {"CD = 0.96", "AFL  1.1", "4.0  EAGLE"}
+    assert len({text.xy for text in axes.texts}) == 5  # no label on another
     assert any(text.startswith("Friedman: p = ") and "24 settings, 4 methods" in text for text in remarks)
 
 
@@ -276,6 +292,14 @@ LISTING = {
     "before": "**Input:** numbers $x_i$ at 50% of \\$3 & a_b\n",
     "lines": "**for** each $i \\in [n]$ **do** // all of them\n  $x_i \\leftarrow 2 x_i$\n\n**end for**\n",
 }
+
+
+def test_a_line_of_a_listing_that_is_too_wide_is_broken():
+    lines = {"lines": "add $x_i$ to the sum " * 20}
+    spec = demo.spec("focus_algorithm7", kind="illustration", plot="pseudo_code", options=LISTING | lines)
+    drawing, *_ = drawn(spec)
+    boxes = [text.get_window_extent() for text in drawing.texts]
+    assert max(box.x1 for box in boxes) <= drawing.bbox.x1 and max(box.height for box in boxes) > 50
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
     titles = {row.label: row.label for row in rows}
     facets = {"col": "line", "col_wrap": min(2, len(rows)), "sharex": False}
-    grid = panels(frame, draw_panel, titles, 2.0, len(agents) > 12, **facets)
+    grid = panels(frame, draw_panel, titles, 2.0, **facets)
     grid.set_axis_labels("", "loss (nats)")
     entries = {
         "surrogate Bayes optimal loss": _SQUARE | {"color": _BAYES["color"]},

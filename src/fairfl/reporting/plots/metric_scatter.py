@@ -60,8 +60,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
     order = list(inputs.titles)
     shared = {"col_order": order, "col_wrap": min(2, len(order)), "sharex": False, "sharey": False}
-    wide = len(looks) > 6
-    grid = panels(marks, draw_panel, inputs.titles, 1.9, wide, col="setting", **shared)
+    grid = panels(marks, draw_panel, inputs.titles, 1.9, col="setting", **shared)
     grid.set_axis_labels(inputs.axis(config.x), inputs.axis(config.y))
     style.legend_above(grid.figure, {**looks, **paper_entry(marks)})
     for setting, text in config.missing.items():

@@ -72,7 +72,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
     facets: style.Look = {"row": "setting", "row_order": inputs.settings, "sharex": "col"}
     facets |= {"col": "metric", "col_order": metrics}
-    grid = panels(frame, draw_panel, titles, height, True, **facets)
+    grid = panels(frame, draw_panel, titles, height, **facets)
     grid.set(yticks=range(len(others)), ylim=(len(others) - 0.4, -0.6))
     for axes in grid.axes.flat:
         axes.grid(axis="y", visible=False)
