@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.searches import Tuning
 from fairfl.experiments.variant import Run, names_of, selected_by
-from fairfl.runtime.plain_data import shown
+from fairfl.runtime.plain_data import few, shown
 from fairfl.runtime.validation import SpecError, nearest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def left_out(selection: "ExperimentSelection", name: str) -> str:
         return ""
     settings = selection.papers[paper].artifacts[key].settings
     if settings and not any(map(selection.selected, settings)):
-        return f": `settings` leaves out all that it shows: {', '.join(settings[:3])}{', ...' * bool(settings[3:])}"
+        return f": `settings` leaves out all that it shows: {few(settings, 3)}"
     return ": `artifacts` leaves it out"
 
 

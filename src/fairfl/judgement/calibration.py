@@ -229,11 +229,15 @@ def markdown(choice: Mapping[str, Any], why: Mapping[str, str]) -> str:
     ]
     for point in choice["points"]:
         options = point["options"]
-        name = ["chosen"] * (options == choice["chosen"]) + ["as named"] * (not options)
+        words = {"chosen": options == choice["chosen"], "as named": not options}
         numbers = [*(point["ours"][metric] for metric in metrics), point["misfit"], point["worse"]]
         texts = ["diverged" if number is None else f"{number:.4g}" for number in numbers]
         lines.append(
-            [", ".join(name), *(str(options[fact]) if options else "named" for fact in why), *texts]
+            [
+                ", ".join(filter(words.get, words)),
+                *(str(options[fact]) if options else "named" for fact in why),
+                *texts,
+            ]
         )
     text = [
         f"# What {choice['setting']} does not say",

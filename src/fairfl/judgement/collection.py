@@ -248,6 +248,7 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = [Measured.read(results, run, spec, against[run.seed]) for run in spec.runs]
     owners = dict.fromkeys(tuple(one.summary.owners) for one in read)
+    owners_note = [DIFFER] if len(owners) > 1 else []
     baseline = {one.run.seed: one.last[-1] for one in read if one.run.id in spec.baseline}
     for one in read:
         run, summary = one.run, one.summary
@@ -258,12 +259,12 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             "source": source_of(summary),
             "arithmetic": arithmetic.text(summary.arithmetic),
             "partition": "; ".join(
-                [*summary.partition, *[DIFFER] * (len(owners) > 1), *left_out(spec, one.last[-1])]
+                [*summary.partition, *owners_note, *left_out(spec, one.last[-1])]
             ),
             **({"owners": json.dumps(summary.owners)} if summary.owners else {}),
         }
         for metric, unit, value in metric_rows(spec, one, baseline.get(run.seed)):
-            if len(owners) > 1 and metric.rpartition("_")[0] in FAMILIES:
+            if owners_note and metric.rpartition("_")[0] in FAMILIES:
                 continue
             unit = unit.replace("nats", spec.loss_unit)
             row = {"metric": metric, "value": value, "unit": unit}
@@ -275,7 +276,7 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         curves.append(one.curves)
     if spec.local_only:
         finals += local_rows(spec, common, against)
-    final = pd.DataFrame(finals, columns=[*FINAL, *["owners"] * any(owners)])
+    final = pd.DataFrame(finals, columns=[*FINAL, "owners"] if any(owners) else FINAL)
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=CURVES)
 
 
@@ -302,7 +303,7 @@ def left_out(spec: CollectSpec, last: Vectors) -> list[str]:
     """A phrase on clients without samples of the reported part, of whom there is no number."""
     clients = spec.clients - len(last.loss)
     words = f"clients without {spec.reported_part} samples, and so without numbers"
-    return [f"{words}: {clients} of {spec.clients}"] * (clients > 0)
+    return [f"{words}: {clients} of {spec.clients}"] if clients else []
 
 
 def source_of(summary: Summary) -> str:

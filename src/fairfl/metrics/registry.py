@@ -158,10 +158,8 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
     "local_loss_max": ("nats", lambda best: float(np.max(best))),
 }
 DIFFER = "each seed draws other owners, so there are no numbers of one client; give partition_seed"
-KINDS = (
-    "late",
-    *ROUND_SELECTORS,
-)  # of <metric>_late and the like, at other evaluations than the last one
+# Of <metric>_late and the like, at other evaluations than the last one.
+KINDS = ("late", *ROUND_SELECTORS)
 # metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
 UNITS = {
     name: entry[0]

@@ -183,14 +183,18 @@ class Planner:
         for (setting, variant), group in by_variant:
             runs = list(group)
             waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
-            counts = open_verdicts if seeds else self.numbers
-            verdicts = counts[setting, variant.untuned if seeds else variant]
+            verdicts = (open_verdicts if seeds else self.numbers)[setting, variant.untuned]
             if len(runs) - len(waiting) != seeds or not waiting or not verdicts:
                 continue
             if (obstacle := self.obstacle(waiting[0])) is None:
                 yield Purchase(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), verdicts)
             elif not seeds:
                 self._obstacles[setting, variant] = obstacle
+
+    @cached_property
+    def claims(self) -> Counter[str]:
+        """Claims that the runs check, by setting; see `checkable_claims`."""
+        return targets.checkable_claims(self.workload)
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:

@@ -17,7 +17,7 @@ from fairfl.experiments.config import Config
 from fairfl.experiments.workload import usual_config
 from fairfl.judgement.measurements import totals
 from fairfl.judgement.rows import csv_text
-from fairfl.planning import own_data, targets
+from fairfl.planning import own_data
 from fairfl.planning.budget import (
     Planner,
     Purchase,
@@ -70,13 +70,10 @@ class SettingLine:
 
 def setting_lines(planner: Planner, bought: list[Purchase]) -> list[SettingLine]:
     """In the order of the workload; settings without runs are left out."""
-    claims = targets.checkable_claims(planner.workload)
-    return [
-        _line(planner, setting, bought, claims[setting]) for setting in planner.workload.variants
-    ]
+    return [_line(planner, setting, bought) for setting in planner.workload.variants]
 
 
-def _line(planner: Planner, setting: str, bought: list[Purchase], claims: int) -> SettingLine:
+def _line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine:
     workload, numbers, timing = planner.workload, planner.numbers, f"timing/{setting}"
     runs = workload.runs_of(setting)
     waiting = [run for run in runs if not planner.is_done(f"train/{run.id}")]
@@ -105,12 +102,12 @@ def _line(planner: Planner, setting: str, bought: list[Purchase], claims: int) -
             (cost.basis if cost else "unknown" for cost in costs), key=BASES.index, default=""
         ),
         memory_mib=round(max((cost.memory_mib for cost in costs if cost), default=0)),
-        numbers=sum(numbers[setting, variant] for variant in workload.variants[setting]),
-        numbers_done=sum(numbers[setting, variant] for variant in {run.variant for run in done}),
+        numbers=sum(numbers[setting, variant.untuned] for variant in workload.variants[setting]),
+        numbers_done=sum(numbers[setting, one.untuned] for one in {run.variant for run in done}),
         numbers_without_runs=sum(
             count for (of, by), count in numbers.items() if of == setting and isinstance(by, str)
         ),
-        claims=claims,
+        claims=planner.claims[setting],
         budget_runs=count_runs(own),
         budget_hours=f"{count_hours(own):.3g}",
         budget_numbers=sum(one.new_verdicts for one in own),
@@ -141,7 +138,7 @@ def summary(
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    numbers, claims = planner.numbers, targets.checkable_claims(planner.workload)
+    numbers, claims = planner.numbers, planner.claims
     done = total("numbers_done") + sum(
         count
         for (_, by), count in numbers.items()

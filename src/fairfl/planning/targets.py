@@ -15,8 +15,8 @@ from fairfl.judgement.comparison import comparison_lines
 from fairfl.judgement.measurements import measurements, readings_and_own
 from fairfl.metrics.origin import origin
 
-# A setting, and what measures its numbers: a variant's runs, a job by name, "" if the setting itself states them,
-# None if nothing of this configuration does.
+# A setting, and what measures its numbers: the runs of a variant, tuned or not; a job by name; "" if the setting itself
+# states them; None if nothing of this configuration does.
 Place = tuple[str, Variant | str | None]
 
 
@@ -38,7 +38,7 @@ def _measured_by(
         case "tidy":
             tuned = workload.takes_choice(setting, variant.algorithm)
             runs = Variant(variant.algorithm, dict(variant.values), tuned)
-            return runs if runs in workload.variants.get(setting, {}) else None
+            return variant.untuned if runs in workload.variants.get(setting, {}) else None
         case "statistics":
             return f"partition/{setting}/seed{workload.settings[setting].seeds[0]}"
         case "tuned":

@@ -31,13 +31,14 @@ TABLE = {
 }
 
 
-def build(root: Path, *claims: dict, reported: str = ""):
+def build(root: Path, *claims: dict, reported: str = "", rows=TABLE["rows"]):
     """fedavg has loss 1, q-FFL 2, in both settings; 'short' is cut by the scale."""
     figure = {**TABLE, "kind": "figure", "title": "Figure 1", "plot": "metric_curves", "settings": ["full", "short"]}
+    figure["rows"] = rows
     paper = {
         **demo.PAPER,
         "metrics": {"loss": {"name": "loss", "meaning": "mean", "unit": "nats", "digits": 0}},
-        "algorithms": {"fedavg": {"title": "FedAvg"}, "qffl": {"title": "q-FFL"}},
+        "algorithms": {"fedavg": {"title": "FedAvg"}, "qffl": {"title": "q-FFL"}, "afl": {"title": "AFL"}},
         "settings": {"full": SETTING, "short": SETTING},
         "artifacts": {"table1": TABLE, "figure1": {**figure, "claims": list(claims)}},
     }
@@ -212,11 +213,13 @@ def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations
         assert with_noise("supported", share, 0.05) == expected
 
 
-def one_seed(reported: Cells, theirs: int) -> tuple[str, float | None]:
-    """fedavg's 1.0 < afl's 1.1, of one seed where the paper has so many."""
-    cells = Cells(
-        {("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in (("fedavg", 1.0), ("afl", 1.1))}
-    )
+def one_seed(reported: Cells, theirs: int, **late: float) -> tuple[str, float | None]:
+    """fedavg's 1.0 < afl's 1.1, of one seed where the paper has so many; `late`: what last evaluations measured."""
+    cells = Cells({
+        ("full", Variant(name, {}), metric): Cell(value, seeds=1)
+        for name, mean in (("fedavg", 1.0), ("afl", 1.1))
+        for metric, value in {"loss": mean, **late}.items()
+    })  # fmt: skip
     judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
     share, unknown = share_of_resamples(judge, cells, {}, reported, {"full": theirs})
     return with_noise(judge(cells).status, share, 0.05, unknown), share
@@ -234,3 +237,22 @@ def test_a_claim_of_one_seed_is_judged_with_the_printed_spreads(std, status) -> 
 def test_a_claim_of_fewer_seeds_than_the_papers_and_no_known_noise_is_within_noise() -> None:
     assert one_seed(Cells(), theirs=5) == ("inconclusive", None)
     assert one_seed(Cells(), theirs=1) == ("supported", None)  # the paper has no more
+    late = {"loss_late_std": 0.001, "n_late": 10.0}  # seeds may scatter more than one run's evaluations do
+    assert one_seed(Cells(), theirs=5, **late) == ("inconclusive", 1.0)
+    assert one_seed(Cells(), theirs=1, **late) == ("supported", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("expr", "reason"),
+    [
+        ("loss(fedavg) < min_over(loss, !fedavg)", "supported against 1 of 2 that were run; "),
+        ("argmin loss == fedavg", "supported against 1 of 2 that were run; "),
+        ("loss(fedavg) < loss(afl)", ""),  # of no other rows
+        ("loss(fedavg) < min_over(loss, afl)", ""),  # none of them ran
+    ],
+)
+def test_a_claim_over_rows_that_were_not_all_run_says_what_it_is_without_them(tmp_path, expr, reason) -> None:
+    rows = [*TABLE["rows"], {"algorithm": "afl"}]
+    (line,) = judge(tmp_path, claim(expr), rows=rows)
+    missing = "no value for loss of afl in full"
+    assert (line.status, line.reason) == ("missing numbers", reason + missing)

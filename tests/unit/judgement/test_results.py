@@ -47,6 +47,13 @@ def reported(path: Path, paper: Paper, artifact: str) -> Cells:
     return Results(files, lambda setting: paper.metrics, papers={"p": paper}).reported[f"p_{artifact}"]
 
 
+def test_seeds_stand_in_their_order_wherever_their_lines_are(tmp_path) -> None:
+    path = tidy(tmp_path, *(f"s,a,,{seed},loss,{seed + 1},nats,d,5,r{seed},f{seed}" for seed in (12, 0)))
+    cell = ours(path).find("s", Variant("a", {}), "loss")
+    assert list(cell.by_seed.items()) == [(0, 1.0), (12, 13.0)] and cell.mean == 7.0
+    assert (cell.runs, cell.fingerprints) == (("r0", "r12"), ("f0", "f12"))
+
+
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
 def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")

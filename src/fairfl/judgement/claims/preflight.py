@@ -84,10 +84,8 @@ def _clusters(setting: Setting) -> str:
     config = declaration("partition", partition.name).Config.model_validate(partition.options)
     if hasattr(config, "true_clusters"):
         count = config.true_clusters()
-        return (
-            f"{asked}: partition {partition.name} has {count} true clusters: expected {count}"
-            * (count != asked)
-        )
+        fault = f"{asked}: partition {partition.name} has {count} true clusters: expected {count}"
+        return "" if count == asked else fault
     source = PACKAGE / "data" / f"{setting.data.name}.py"
     has_clusters = (
         options["cluster"] is not None
