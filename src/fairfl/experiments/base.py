@@ -43,7 +43,7 @@ class Labelled(Strict):
 
 
 class JobSpec(Strict):
-    """All that the result of a job depends on, as its --spec says it. Plain JSON: lists, no tuples."""
+    """Everything that the result of a job depends on, as its --spec says it. Plain JSON: lists, no tuples."""
 
     code: dict[str, str] = Field(
         default_factory=dict, description="module -> hash of what it says; recorded, not read"

@@ -64,7 +64,7 @@ class _FromTheCommandLine(Strict):
 
 
 class VerdictConfig(_FromTheCommandLine):
-    """When two numbers agree, and when they are close."""
+    """Limits for two numbers to agree, and to be close."""
 
     _numbers = field_validator("*", mode="before")(_number)
 
@@ -264,7 +264,7 @@ SELECTING = ("papers", "artifacts", "settings", "algorithms", "seeds")
 
 
 def selection(config: Config, usual: Config) -> str:
-    """What is selected beyond what config.yaml says, as the name of a folder: 'papers=eagle'; '' if nothing is."""
+    """Selection beyond what config.yaml says, as the name of a folder: 'papers=eagle'; '' if nothing is."""
     parts = []
     for key in SELECTING:
         chosen = getattr(config, key)

@@ -10,7 +10,7 @@ from fairfl.experiments.variant import Value
 
 
 class Metric(Strict):
-    """How a metric is called, counted and printed."""
+    """Name, unit and print of a metric."""
 
     name: str = Field(description="column title, LaTeX allowed")
     meaning: str = Field(description="formula or definition in one line")
@@ -33,7 +33,7 @@ class Metric(Strict):
 
 
 class DescribedAlgorithm(Strict):
-    """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
+    """Use of an algorithm in a paper: title, fixed parameters, and where each value comes from."""
 
     title: str
     defaults: dict[str, Value] = Field(default_factory=dict)

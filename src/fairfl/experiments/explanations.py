@@ -135,7 +135,7 @@ class Explanations(Strict):
     def on(
         self, artifact: str, setting: str, variant: Variant, metric: str
     ) -> Iterator[Explanation]:
-        """What was tried to explain a number."""
+        """Attempts to explain a number."""
         for place in (artifact, setting):
             yield from (
                 tried for tried in self.differences.get(place, ()) if tried.covers(variant, metric)
@@ -143,7 +143,7 @@ class Explanations(Strict):
 
 
 def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Explanations]:
-    """What was tried, by paper; an empty one for papers without a file.
+    """Explanations by paper; an empty one for papers without a file.
 
     Raises SpecError with file, key, value and the nearest name if a file names a paper, an artifact, a setting, an
     algorithm or a metric that does not exist.

@@ -11,7 +11,7 @@ Axis = Literal["setting", "row", "metric"]
 
 
 class Layout(Strict):
-    """What runs down a table and what across it, the outermost first: {down: [row], across: [setting, metric]}.
+    """Axes that run down a table and across it, the outermost first: {down: [row], across: [setting, metric]}.
 
     An axis on neither side is told by the other two: one metric for each row, say. Settings and metrics of which there
     is one only have no place in the headers.

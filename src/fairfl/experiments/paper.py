@@ -110,7 +110,7 @@ class Claim(Strict):
 
 
 class Headline(Strict):
-    """What the abstract says of the paper's method: fairer than a baseline, and as useful."""
+    """Claim of the abstract on the paper's method: fairer than a baseline, and as useful."""
 
     setting: str
     method: Row

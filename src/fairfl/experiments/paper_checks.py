@@ -72,7 +72,7 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
 
 
 def _how_to_describe(metric: str) -> str:
-    """What to write for a metric that is measured; "" if it is not."""
+    """Hint what to write for a metric that is measured; "" if it is not."""
     # By name: only the message needs it, so no result depends on what computes metrics.
     unit = import_module("fairfl.metrics.registry").unit_of(metric)
     text = f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"

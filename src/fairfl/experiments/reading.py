@@ -66,7 +66,7 @@ class SettingFactors:
         self.file = file
 
     def chosen(self, levels: Any, where: str) -> list[dict[str, Any]]:
-        """What the levels of a setting set, one for each factor, and then their names."""
+        """Keys that the levels of a setting set, one for each factor, and then their names."""
         if levels is None:
             return []
         names = levels if isinstance(levels, list) else [levels]

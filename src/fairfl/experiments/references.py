@@ -38,7 +38,7 @@ def check_references(workload: "Workload") -> None:
 
 
 def _check_selected(workload: "Workload") -> None:
-    """What config.yaml selects is there: settings, algorithms or variants of them."""
+    """Raise SpecError unless settings, algorithms and variants that config.yaml selects are there."""
     for pattern in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, pattern):
             raise SpecError(
@@ -57,7 +57,7 @@ def _check_selected(workload: "Workload") -> None:
 
 
 def left_out(selection: "ExperimentSelection", name: str) -> str:
-    """Which key leaves out a paper or an artifact that there is; "" for names of nothing."""
+    """Key that leaves out a paper or an artifact that there is; "" for names of nothing."""
     paper, _, key = name.partition("_")
     if paper in selection.faulty:
         return f": {selection.faulty[paper]}"

@@ -12,7 +12,7 @@ SHARED = ("data", "recorded")
 
 
 class Patch(Strict):
-    """What a scale changes in the settings whose id matches one of the patterns."""
+    """Changes of a scale to the settings whose id matches one of the patterns."""
 
     match: list[str] = Field(min_length=1, description="shell patterns over setting ids")
     set: dict[str, Any] = Field(min_length=1, description="keys of a setting; 'a.b' reaches inside")
@@ -20,7 +20,7 @@ class Patch(Strict):
 
 
 class Limit(Strict):
-    """What a cluster is asked for, for one job."""
+    """Request to a cluster, for one job."""
 
     minutes: int = Field(
         60, gt=0, description="a training that is out of time goes on at the next try"

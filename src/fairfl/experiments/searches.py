@@ -149,7 +149,7 @@ class Fact(Strict):
 
 
 class Unstated(Strict):
-    """What is searched, and FedAvg's numbers that it is searched by."""
+    """Facts that are searched, and FedAvg's numbers that they are searched by."""
 
     facts: dict[str, Fact] = Field(min_length=1, description="the grid is their product")
     algorithm: Literal["fedavg"] = Field(

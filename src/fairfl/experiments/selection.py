@@ -79,7 +79,7 @@ class ExperimentSelection:
 
     @cached_property
     def _selectors(self) -> set[str | Variant]:
-        """What `algorithms` in config.yaml names: algorithms, or variants of them."""
+        """Names in `algorithms` of config.yaml: algorithms, or variants of them."""
         return {selected_by(text) for text in self.config.algorithms or ()}
 
     def wants(self, variant: Variant) -> bool:

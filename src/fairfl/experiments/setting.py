@@ -248,7 +248,7 @@ class Setting(Strict):
         return self.model_dump(mode="json", exclude=left_out)
 
     def training_of(self, algorithm: str) -> dict[str, Any]:
-        """What a training of one algorithm depends on, with its learning rate here; but not its hyper-parameters."""
+        """Keys that a training of one algorithm depends on, with its learning rate, without its hyper-parameters."""
         training = self.training()
         del training["hyperparameters"], training["modifiers"]
         rates = training.pop("learning_rates")

@@ -32,7 +32,7 @@ def with_setting_owners(
 
 
 class Sharing:
-    """Which of `papers` use a setting. `built` are those whose artifacts are built, the others only lend settings."""
+    """Users of each setting among `papers`. Artifacts of `built` are built, the others only lend settings."""
 
     def __init__(
         self, papers: Mapping[str, Paper], built: Sequence[str], paper_of: Mapping[str, str]
@@ -61,7 +61,7 @@ class Sharing:
         )
 
     def usage(self, setting: str, algorithm: str) -> DescribedAlgorithm | None:
-        """How its author uses an algorithm in a setting; None if no paper describes it."""
+        """Use of an algorithm in a setting by its author; None if no paper describes it."""
         return self._papers[self.author(setting, algorithm)].algorithms.get(algorithm)
 
     def metrics(self, setting: str) -> dict[str, Metric]:
@@ -70,7 +70,7 @@ class Sharing:
         return {key: metric for paper in papers for key, metric in paper.metrics.items()}
 
     def faults(self) -> Iterator[str]:
-        """Where a borrower says otherwise what holds for all numbers of a setting: fixed parameters, units."""
+        """Contradictions of a borrower to what holds for all numbers of a setting: fixed parameters, units."""
         for setting, (lender, *borrowers) in self._users.items():
             for name in borrowers:
                 metrics = self.metrics(setting)

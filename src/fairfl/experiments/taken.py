@@ -25,7 +25,7 @@ def rule(name: str) -> str:
 
 
 def taken(kind: str, name: str) -> str:
-    """What has the name that an algorithm, a dataset or a paper is to have; "" if nothing has."""
+    """Thing that has the name that an algorithm, a dataset or a paper is to have; "" if nothing has."""
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         return "a word of Python"
     if kind == "paper":

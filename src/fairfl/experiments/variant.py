@@ -251,7 +251,7 @@ def _is_text(algorithm: str, key: str) -> bool:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """What a field may hold: types, and values of a Literal."""
+    """Values that a field may hold: types, and values of a Literal."""
     if annotation in (None, type(None)):
         return []
     parts = get_args(annotation)
@@ -284,7 +284,7 @@ def _value(text: str) -> Value:
 
 
 def _level(value: Value, is_text: bool) -> Level:
-    """What a value is compared by: the word of a field of text, else a number, also if a text reads as one."""
+    """Key that a value is compared by: the word of a field of text, else a number, also if a text reads as one."""
     if is_text:
         return True, str(value)
     number = _value(value) if isinstance(value, str) else value
@@ -310,7 +310,7 @@ class Run:
 
 
 def names_of(variants: Iterable[Variant]) -> dict[str | Variant, str]:
-    """What may name these variants: each itself and its algorithm, and how they are written."""
+    """Names of these variants: each itself and its algorithm, and how they are written."""
     return {
         name: text
         for variant in variants

@@ -35,7 +35,7 @@ from fairfl.runtime.validation import SpecError, check, nearest
 
 @dataclass
 class Workload(ExperimentSelection):
-    """All that `snakemake` may be asked for, at one scale."""
+    """Everything that `snakemake` may be asked for, at one scale."""
 
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
@@ -124,7 +124,7 @@ class Workload(ExperimentSelection):
 
     @cached_property
     def sharing(self) -> Sharing:
-        """Who uses which setting, and describes algorithms and metrics there."""
+        """Users of each setting, who describe algorithms and metrics there."""
         return Sharing(self.papers, self.config.papers, self.paper_of)
 
     @cached_property
@@ -327,7 +327,7 @@ class Workload(ExperimentSelection):
 
 
 def usual_config(root: Path, without: Collection[str] = ()) -> Config:
-    """What config.yaml alone asks for, but for some papers. Raises SpecError if it cannot be read."""
+    """Configuration of config.yaml alone, but for some papers. Raises SpecError if it cannot be read."""
     config = check(load(root / "config.yaml"), Config, "config.yaml")
     return with_papers(config, yaml_files(root / "papers"), without)
 

@@ -47,7 +47,7 @@ _POINTS = {"percent": 1.0, "percent_points": 1.0, "fraction": 0.01}
 
 @dataclass(frozen=True)
 class Noise:
-    """What one seed makes of a number."""
+    """Scatter of a number over seeds."""
 
     std: float  # s, in the unit of the number
     degrees_of_freedom: int  # degrees of freedom of s
@@ -117,7 +117,7 @@ def find_noise(
     seeds: int,
     level: float,
 ) -> Noise:
-    """What one seed makes of a number of ours, among `cells`: all that our seeds, the paper's printed spread over its
+    """Noise of a number of ours, among `cells`: all that our seeds, the paper's printed spread over its
     `seeds` and the runs' last evaluations tell."""
     own = noise_of(key, cells.find(*key), pooled)
     published = pool_published_spread(own, paper, seeds, level)
@@ -125,7 +125,7 @@ def find_noise(
 
 
 def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise]) -> Noise:
-    """What one seed makes of a number: as its own seeds say, or `pooled`."""
+    """Noise of a number, of its own seeds or `pooled`."""
     setting, _, metric = key
     if origin(metric) != "tidy":
         return FIXED

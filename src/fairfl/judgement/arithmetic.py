@@ -10,7 +10,7 @@ _USUAL = {"threads": "1", "backend": "auto"}
 
 
 def describe_numerics(runs: Iterable[Arithmetic]) -> str:
-    """What is to be said of runs in one table: 'threads 1 (9 runs) and 2 (1 run)'; '' if they are alike and usual."""
+    """Numerics of runs in one table: 'threads 1 (9 runs) and 2 (1 run)'; '' if they are alike and usual."""
     numerics, usual = list(runs), _USUAL | {"torch": version("torch")}
     parts = []
     for part in PARTS:

@@ -193,7 +193,7 @@ def _errors(generator: np.random.Generator, residuals: np.ndarray, seeds: int) -
 def _explanation(
     spec: CalibrateSpec, chosen: CalibrationPoint, is_noise_known: bool, fitting: int
 ) -> str:
-    """Why a point was chosen; `known`: the noise is, `fitting`: points that fit as far as seeds can tell."""
+    """Reason for the choice of a point; `fitting`: points that fit as far as seeds can tell."""
     best = f"the best of {len(spec.points)} points"
     if not is_noise_known:
         why = (

@@ -120,7 +120,7 @@ def _deviation(numbers: list[float]) -> float:
 
 
 def key_of(setting: str, variant: Variant, metric: str) -> Key:
-    """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
+    """Place of a number: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
     kind = _owner(metric)
     if kind == "algorithm":
         variant = Variant(variant.algorithm, {})

@@ -14,7 +14,7 @@ _HARMLESS = {"seeds", "keep"}
 
 
 def changed_by_scale(workload: "Workload", setting: str, *also: str) -> list[str]:
-    """What the scale replaced in a setting, in words; empty at full scale.
+    """Values that the scale replaced in a setting, in words; empty at full scale.
 
     `also` names keys that no training depends on: tuning, timing.
     """

@@ -307,7 +307,7 @@ def left_out(spec: CollectSpec, last: Vectors) -> list[str]:
 
 
 def source_of(summary: Summary) -> str:
-    """Where the data came from, and of a recorded run with which other code it was computed."""
+    """Origin of the data, and of a recorded run with which other code it was computed."""
     other = summary.recorded.shown if summary.recorded else ""
     return f"{summary.data_source}; stored with {other}" if other else summary.data_source
 

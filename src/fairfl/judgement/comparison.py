@@ -74,7 +74,7 @@ UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targe
 
 
 def reason_not_comparable(workload: Workload, setting: str, metric: str) -> Verdict | None:
-    """Why a number of this setting cannot be compared with the paper's; None if it can.
+    """Reason why a number of this setting cannot be compared with the paper's; None if it can.
 
     A stand-in is another data set, named by a scale. A lossy copy or a part of the paper's own data set is none: it is
     checked, and its source stands under every artifact.
@@ -89,7 +89,7 @@ def reason_not_comparable(workload: Workload, setting: str, metric: str) -> Verd
 
 
 def chosen_by(workload: Workload, setting: str, variant: Variant) -> str:
-    """What was chosen by the numbers of a row, or of its algorithm; '' if nothing was."""
+    """Choice that was made by the numbers of a row, or of its algorithm; '' if nothing was."""
     chose = workload.settings[setting].fitted or {}
     return chose.get(variant.selector) or chose.get(variant.algorithm, "")
 
@@ -256,7 +256,7 @@ class _ComparedTable:
         return columns
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
-        """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
+        """Choice that was made by this number, or that calibrated facts were not; empty where nothing was chosen."""
         if what := chosen_by(self.workload, setting, variant):
             return f"{FITTED}this row chose {what}"
         unstated = self.workload.settings[setting].unstated
@@ -283,7 +283,7 @@ _DIVERGED = {
 
 
 def _note(here: Cell | None, metric: str, row: str) -> str:
-    """How our number came about, or why there is none."""
+    """Note on how our number came about, or why there is none."""
     parts = [here.note] if here and here.note else []
     if here is None:
         parts.append(_ABSENT[origin(metric)].format(row=row))

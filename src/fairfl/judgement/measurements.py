@@ -75,7 +75,7 @@ class Count:
 
 
 def measurement(line: ComparisonLine) -> Measurement:
-    """What a row of comparison.csv is about, wherever it stands."""
+    """Measurement that a row of comparison.csv is about, wherever it stands."""
     return *key_of(line.setting, line.variant, line.metric), line.reported
 
 
@@ -118,7 +118,7 @@ def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count
 
 
 def seeds_said(lines: Iterable[ComparisonLine]) -> str:
-    """What is true of the seeds behind our numbers where the paper prints some, '' if they are as many as the paper's.
+    """Remark on the seeds behind our numbers where the paper prints some, '' if they are as many as the paper's.
 
     'ours of 1 of the paper's 5 seeds', or '60 of our 65 numbers rest on fewer seeds than the paper's, 58 on one'.
     """
@@ -149,7 +149,7 @@ class ClaimCount:
 
 @dataclass(frozen=True)
 class Totals:
-    """What is said of a whole run, or of the whole record."""
+    """Counts of a whole run, or of all stored results."""
 
     numbers: Count  # that papers print
     claims: ClaimCount  # that papers make
@@ -170,7 +170,7 @@ def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]
 def totals(
     lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers: Mapping[str, "Paper"]
 ) -> Totals:
-    """How the rows of comparison.csv and claims.csv came out, of this run or of the record."""
+    """Counts over the rows of comparison.csv and claims.csv, of this run or of stored results."""
     claims = list(claims)
     readings, own = readings_and_own(papers)
     other = readings | own

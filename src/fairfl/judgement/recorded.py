@@ -65,7 +65,7 @@ def recorded_claims(root: Path) -> list[ClaimLine]:
 
 
 def stored_comparison(workload: Workload, root: Path) -> Path | None:
-    """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded.
+    """File that the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded.
 
     Raises FairflError if it is not as it was recorded.
     """
@@ -89,7 +89,7 @@ def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], Clai
 
 
 def stored_numbers(workload: Workload, root: Path) -> list[ComparisonLine]:
-    """What the record has of the selected artifacts and settings; [] where none are shown."""
+    """Stored rows of the selected artifacts and settings; [] where none are shown."""
     if not _shows_stored(workload, root):
         return []
     selected = {

@@ -73,12 +73,12 @@ def _columns(artifact: Artifact, setting: str) -> Iterator[str]:
 
 
 def _listed(options: BaseModel, name: str) -> list[str]:
-    """What a plot's options say by a method that its Config may have: columns, metrics or parts that it takes."""
+    """Names in a plot's options, said by a method that its Config may have: columns, metrics or parts that it takes."""
     return list(getattr(options, name)()) if callable(getattr(options, name, None)) else []
 
 
 def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) -> Iterator[str]:
-    """What the plot cannot do without; names in its options that the artifact does not have."""
+    """Parts that the plot cannot do without; names in its options that the artifact does not have."""
     needed = [("settings", bool(declared.NEEDS)), ("rows", bool(_TRAINED & set(declared.NEEDS)))]
     needed.append(("columns", getattr(declared, "DRAWS_COLUMNS", False)))
     for part, is_needed in needed:
@@ -133,7 +133,7 @@ _EXAMPLES = {
 def _evaluated(
     setting: str, here: Setting, declared: SimpleNamespace, options: BaseModel
 ) -> Iterator[str]:
-    """What the plot takes from the runs of a setting, which these do not keep or evaluate."""
+    """Faults of what the plot takes from the runs of a setting, which these do not keep or evaluate."""
     for part in _listed(options, "parts"):
         if part not in here.evaluated_parts:
             parts = ", ".join(here.evaluated_parts)
@@ -144,7 +144,7 @@ def _evaluated(
 
 
 def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
-    """Why a setting has no value of a metric; '' if it has one."""
+    """Reason why a setting has no value of a metric; '' if it has one."""
     here, base = workload.settings[setting], re.sub(rf"_({'|'.join(KINDS)})$", "", metric)
     if origin(metric) == "tuned" and here.tuning is None:
         return f"is what tuning chose, and {setting} has no tuning"
@@ -173,7 +173,7 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
 
 
 def _unit(workload: Workload, paper: str, setting: str, metric: str) -> str:
-    """Why a metric cannot be shown in the unit that the paper says; '' if it can."""
+    """Reason why a metric cannot be shown in the unit that the paper says; '' if it can."""
     described = metric_of(workload.papers[paper].metrics, metric)
     unit = unit_of(metric, workload.settings[setting].loss == "squared_error")
     if described is None or not unit or described.shown_in(unit) in ("", *shown_as(unit)):
@@ -188,7 +188,7 @@ def _client_of(metric: str) -> tuple[str, str] | None:
 
 
 def _vector(metric: str) -> str:
-    """What a metric is a function of: accuracy, loss, ..."""
+    """Vector that a metric is a function of: accuracy, loss, ..."""
     client = _client_of(metric)
     if client is not None:
         return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""

@@ -146,17 +146,17 @@ class Results:
 
     @cached_property
     def timings(self) -> dict[str, "TimedRuns"]:
-        """What was timed, by setting."""
+        """Timed runs by setting."""
         return {setting: TimedRuns.read(path) for setting, path in self._of("timed")}
 
     @property
     def sources(self) -> list[str]:
-        """Where the data of our runs came from, as far as they say so, each once."""
+        """Origins of the data of our runs, as far as they say so, each once."""
         return list(dict.fromkeys(row["source"] for _, row in self._tidy if row.get("source")))
 
     @property
     def partitions(self) -> list[tuple[str, str]]:
-        """What partitions had to change, in words, with the setting; each once."""
+        """Changes that partitions had to make, in words, with the setting; each once."""
         rows = (row for _, row in self._tidy if row.get("partition"))
         return list(dict.fromkeys((row["setting"], row["partition"]) for row in rows))
 
@@ -194,7 +194,7 @@ class Results:
         }
 
     def check_of(self, name: str) -> Callable[[dict[str, str]], None]:
-        """What each row of the paper's numbers for an artifact must pass."""
+        """Check that each row of the paper's numbers for an artifact must pass."""
         paper, _, artifact = name.partition("_")
         return lambda row: (
             _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
@@ -213,7 +213,7 @@ def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
 
 
 def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> Results:
-    """What the selected artifacts show, from our `files` alone (see Results), and what papers report (below `root`).
+    """Numbers of the selected artifacts, from our `files` alone (see Results), and what papers report (below `root`).
 
     Not whatever lies in the folder of results: an earlier run may have left what is out of date.
     """
@@ -320,7 +320,7 @@ def partition_statistics(path: Path) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class TimedRuns:
-    """What fairfl.jobs.timing measured in a setting: seconds of each repetition by variant and metric, and on what."""
+    """Times of fairfl.jobs.timing in a setting: seconds of each repetition by variant and metric, and on what."""
 
     machine: str  # 'AMD EPYC 7763, 1 thread'
     seconds: Mapping[tuple[Variant, str], list[float]]

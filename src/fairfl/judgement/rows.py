@@ -74,7 +74,7 @@ class ComparisonLine:
 
     @property
     def place(self) -> tuple[str, str, str, str, str]:
-        """Which number it is about, at any scale."""
+        """Number that it is about, at any scale."""
         return self.artifact, self.setting, self.algorithm, self.hyperparameters, self.metric
 
     @property

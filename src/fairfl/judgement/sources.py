@@ -18,7 +18,7 @@ _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
 
 @dataclass(frozen=True)
 class RowProvenance:
-    """How the hyper-parameters of a row are known, and if its algorithm is a reconstruction."""
+    """Provenance of the hyper-parameters of a row, and if its algorithm is a reconstruction."""
 
     provenance: str
     reconstructed: bool = False
@@ -26,7 +26,7 @@ class RowProvenance:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the columns `provenance` of CSV files hold, separated by ', '."""
+        """Content of the columns `provenance` of CSV files, separated by ', '."""
         return (self.provenance, "reconstructed") if self.reconstructed else (self.provenance,)
 
 
@@ -60,7 +60,7 @@ def reconstructed(algorithm: str) -> bool:
 
 # -- settings -----------------------------------------------------------------------------------
 def kind(source: str) -> str:
-    """How a value is known, from the words that its source begins with; what stands in public code is not lost."""
+    """Provenance of a value, from the words that its source begins with; what stands in public code is not lost."""
     first = next(word for word in SOURCE_KINDS if source.startswith(word))
     return _KINDS.get(first, first)
 

@@ -44,12 +44,12 @@ def counts(value: float, unit: str) -> bool:
 
 
 def endless(metric: str, rounds: int) -> str:
-    """What is printed for infinity: rounds that did not suffice in a run of so many, or a batch of all samples."""
+    """Print of infinity: rounds that did not suffice in a run of so many, or a batch of all samples."""
     return "full" if metric == "config_batch_size" else f"> {rounds}"
 
 
 def factor(unit: str, target: str) -> float:
-    """What to multiply with; 1 where a unit is not named. Raises FairflError if they do not measure the same thing."""
+    """Factor between two units; 1 where one is not named. Raises FairflError if they measure different things."""
     if not unit or not target or unit == target:
         return 1.0
     if (unit, target) not in _FACTORS:

@@ -98,7 +98,7 @@ def count_runs(bought: Iterable[Purchase]) -> int:
 
 
 class Planner:
-    """Which runs are done, and what each missing one needs and checks, of one graph."""
+    """Runs that are done, and what each missing one needs and checks, of one graph."""
 
     def __init__(self, graph: Graph, root: Path) -> None:
         self.graph, self.root, self.workload = graph, root, graph.workload
@@ -117,7 +117,7 @@ class Planner:
         return self.rerun.is_done(name)
 
     def estimate(self, name: str) -> Estimate | None:
-        """What a long job takes if it runs: the same for all seeds, clients and clusters."""
+        """Estimate of a long job: the same for all seeds, clients and clusters."""
         kind = tuple(name.split("/")[: 4 if name.startswith("train/") else 2])
         if kind not in self._estimates:
             self._estimates[kind] = estimate(name, self.graph.job(name).parsed, self.results)
@@ -144,7 +144,7 @@ class Planner:
         return self._unfinished(names)
 
     def _unfinished(self, names: list[str]) -> list[Job]:
-        """Of these jobs and all that they need those that must run."""
+        """Jobs that must run, of these and all that they need."""
         below = self.graph.below(names, self.rerun.stored)
         return [job for job in below if not self.is_done(job.name)]
 
@@ -153,12 +153,12 @@ class Planner:
         return frozenset(job.name for job in self.missing(run) if job.rule in LONG)
 
     def source(self, jobs: Iterable[Job]) -> data.Source:
-        """Where the raw files come from that some jobs fetch."""
+        """Origin of the raw files that some jobs fetch."""
         keys = [job.name.removeprefix("fetch/") for job in jobs if job.rule == "fetch"]
         return data.farthest(map(self._find_source, keys))
 
     def obstacle(self, run: Run) -> str | None:
-        """Why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""
+        """Reason why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""
         source = self.source(self.missing(run))
         if source == "unavailable":
             return source
@@ -167,7 +167,7 @@ class Planner:
         return "unknown" if None in map(self.estimate, self.long_jobs(run)) else None
 
     def left_out(self) -> str:
-        """What `select` did not take because it cannot run here, in words; '' if there is nothing."""
+        """Runs that `select` did not take because they cannot run here, in words; '' if there is nothing."""
         parts = []
         for kind, why in _OBSTACLES.items():
             settings = [setting for (setting, _), one in self._obstacles.items() if one == kind]
@@ -206,7 +206,7 @@ class Planner:
         return recorded_numbers(self.root) if stored and (self.root / COMPARISON).exists() else []
 
     def select(self, budget: float) -> list[Purchase]:
-        """What a budget buys, stage by stage."""
+        """Purchases of a budget, stage by stage."""
         open_verdicts: Counter[targets.Place] = Counter(
             (line.setting, line.variant)
             for line in self.compared
@@ -248,7 +248,7 @@ def may_change_with_more_seeds(line: ComparisonLine) -> bool:
 
 
 def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) -> str:
-    """What a budget buys."""
+    """Sentence on what a budget buys."""
     text = (
         f"budget of {budget:g} {planner.unit}: {count_runs(bought)} of {len(planner.workload.runs)} trainings in about "
         f"{count_hours(bought):.3g}, which check {sum(one.new_verdicts for one in bought)} numbers"

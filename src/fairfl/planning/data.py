@@ -14,7 +14,7 @@ Source = Literal["local", "download", "unavailable"]
 
 
 def source(workload: Workload, key: str) -> Source:
-    """Where fairfl.jobs.fetch would find the files of this key: on this machine, on the internet, nowhere."""
+    """Place where fairfl.jobs.fetch would find the files of this key: on this machine, on the internet, nowhere."""
     if key.startswith(pretrained.KEY):
         files: Iterable[RemoteFile] = [pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]]
         name = "weights"

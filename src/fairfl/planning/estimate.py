@@ -46,7 +46,7 @@ class TimedJob:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a job takes if it runs."""
+    """Seconds and memory of a job if it runs."""
 
     core_seconds: float
     gpu_seconds: float
@@ -105,13 +105,13 @@ def _usual_epochs(stopping_rule: str) -> float:
 
 
 def count_gpu_cores(model: Mapping[str, Any]) -> float:
-    """How many cores a GPU stands for."""
+    """Number of cores that a GPU stands for."""
     cores = reference()["gpu"]["cores"]
     return cores.get(model.get("name"), cores["others"])
 
 
 def _data_samples(spec: Mapping[str, Any]) -> float:
-    """Of all clients together; of unknown data as many as drawn data have."""
+    """Samples of all clients together; of unknown data as many as drawn data have."""
     data = spec["data"]
     facts = reference()["data"].get(data["name"], {"samples": 1000, "classes": 1})
     chosen = data.get("classes")
@@ -126,7 +126,7 @@ def parse_name(name: str) -> tuple[str, str, str]:
 
 
 def _model(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of a timing, which has none where it counts metrics alone, that of the first variant."""
+    """Model of a job; of a timing, which has none where it counts metrics alone, its first variant's."""
     return (
         spec["model"] if "model" in spec else next((one["model"] for one in spec["variants"]), {})
     )

@@ -54,7 +54,7 @@ def partition_own_data(workload: Workload) -> dict[str, list[str]]:
 
 
 def prepared(workload: Workload, setting: str) -> Prepared | None:
-    """What a setting's data will be, if they are a file of the user's own in the data folder, not a large one, or need
+    """Data that a setting will have, if they are a file of the user's own in the data folder, not a large one, or need
     no file in an experiment of the user's own; else None.
 
     Raises DataError.

@@ -132,7 +132,7 @@ def summary(
     budget: float | None,
     jobs: Mapping[str, int],
 ) -> list[str]:
-    """What is done, how long the other `jobs` of each rule take, what they tell: a sentence each; the settings that
+    """Sentences: what is done, how long the other `jobs` of each rule take, what they tell; then the settings that
     tell most."""
 
     def total(column: str) -> float:
@@ -177,7 +177,7 @@ def summary(
 def _takes(
     scale: str, rows: list[SettingLine], jobs: Mapping[str, int], total: Callable[[str], float]
 ) -> list[str]:
-    """How long the missing runs take and how that is known; nothing if none is missing."""
+    """Time that the missing runs take and how it is known; nothing if none is missing."""
     missing, cores = [row for row in rows if row.estimate_basis], available_cpu_count()
     if expected_time := expected(scale, cores, jobs):
         return [f"takes: {expected_time.removeprefix('; ')} on all {cores} cores here"]
@@ -209,7 +209,7 @@ def in_time(hours: float) -> str:
 
 
 def _worth(planner: Planner, bought: list[Purchase]) -> str:
-    """What the first hours tell, spent on the runs that tell most."""
+    """Numbers that the first hours check, spent on the runs that tell most."""
     hours, checked = 0.0, 0
     steps, parts = list(STEPS), []
     for one in bought:
@@ -238,7 +238,7 @@ def _table(rows: list[SettingLine]) -> list[str]:
 
 
 def command(root: Path, config: Config) -> str:
-    """What runs what this configuration asks for."""
+    """Command that runs what this configuration asks for."""
     usual = usual_config(root).model_dump(mode="json")
     changed = {
         key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]

@@ -62,7 +62,7 @@ class Requests:
         return minutes
 
     def memory_mb(self, rule: str) -> Callable[[Any], int]:
-        """Of powers of two, so that many jobs ask for the same and can share a submission."""
+        """Powers of two, so that many jobs ask for the same and can share a submission."""
         most = getattr(self.workload.scale.limits, rule).memory_mb
 
         def memory_mb(wildcards: Any) -> int:

@@ -23,7 +23,7 @@ def affordable(workload: Workload, root: Path) -> Workload:
 
 
 def asked(module: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """What a module of the package said in a process of its own. Raises FairflError with what it reports."""
+    """Output of a module of the package in a process of its own. Raises FairflError with what it reports."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(

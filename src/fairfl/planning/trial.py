@@ -80,7 +80,7 @@ def _passed() -> list[str]:
 
 
 def fault(case: dict[str, Any]) -> str:
-    """Why a model cannot take a step and be evaluated; "" if it can."""
+    """Reason why a model cannot take a step and be evaluated; "" if it can."""
     import torch
 
     from fairfl.partition.partition_file import PARTS

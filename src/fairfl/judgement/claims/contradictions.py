@@ -31,7 +31,7 @@ _EXPECTED = {"==": "", ">=": "at least ", "<=": "at most "}
 
 
 def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Cells]) -> Contradictions:
-    """All of some papers; `tables` are their numbers by artifact name ('fedeba_table2').
+    """Contradictions within some papers; `tables` are their numbers by artifact name ('fedeba_table2').
 
     Raises ClaimError for a relation that is not a comparison, or names a setting that is not there.
     """
@@ -121,7 +121,7 @@ class _Book:
     def _broken(
         self, relation: Consistency, statement: Comparison, values: Cells, setting: str
     ) -> str:
-        """What is wrong, in words; '' if the relation holds, or a number is missing or without end."""
+        """Fault, in words; '' if the relation holds, or a number is missing or without end."""
         judgement = evaluate(statement, values, setting, (), self.digits)
         if (
             judgement.left is None

@@ -256,7 +256,7 @@ def _parser() -> Lark:
 
 @cache
 def _statement(text: str) -> Any:
-    """What the builder makes, no tree."""
+    """Result of the builder, no tree."""
     return _parser().parse(text)
 
 

@@ -53,7 +53,7 @@ def settings_of(statement: Statement, setting: str | None) -> list[str]:
 
 
 def fitted(workload: Workload, statement: Statement, setting: str | None) -> str:
-    """What was chosen by the numbers of a row that a claim names; '' if nothing was.
+    """Choice that was made by the numbers of a row that a claim names; '' if nothing was.
 
     Groups of rows are not meant, nor FedAvg: the others are compared with it.
     """
@@ -72,7 +72,7 @@ def fitted(workload: Workload, statement: Statement, setting: str | None) -> str
 
 
 def basis(workload: Workload, settings: list[str]) -> str:
-    """What the claim was checked on here: 'full scale', or data and number of changes for each setting.
+    """Basis of a claim's check here: 'full scale', or data and number of changes for each setting.
 
     'the drawing' where `settings` is the name of an illustration.
     """

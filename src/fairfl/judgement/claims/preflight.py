@@ -60,7 +60,7 @@ def check_printed(workload: Workload) -> None:
 
 
 def _faults(workload: Workload) -> Iterator[str]:
-    """What is wrong with metrics, settings and artifacts. Raises SpecError for a plot that cannot be made."""
+    """Faults of metrics, settings and artifacts. Raises SpecError for a plot that cannot be made."""
     for name, paper in workload.papers.items():
         for fault in unknown_metrics(paper):
             yield f"{name}.yaml: {fault}"
@@ -77,7 +77,7 @@ def _faults(workload: Workload) -> Iterator[str]:
 
 
 def _clusters(setting: Setting) -> str:
-    """Why the clients cannot have as many true clusters as there are to be surrogates; "" if they can."""
+    """Reason why the clients cannot have as many true clusters as there are to be surrogates; "" if they can."""
     if setting.surrogate is None or setting.surrogate.clusters == 1:
         return ""
     asked, partition, options = setting.surrogate.clusters, setting.partition, setting.data.options
