@@ -120,7 +120,7 @@ def _run(
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
     paper, alone = workload.config.papers[0], ", for this dry run alone" if dry else ""
-    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
+    print(f"{path}: {', '.join(variant.selector for variant in variants)} in {paper}'s {artifact.title}{alone}")
     print("\n".join(_takes(config | parse_config(chosen))), flush=True)
     if not dry:
         undo.pop_all()
@@ -302,7 +302,8 @@ def difference_lines(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
 
     table = pd.read_csv(path, comment="#", keep_default_na=False, dtype=str)
     for name, values in (("of", "of_hyperparameters"), ("algorithm", "hyperparameters")):
-        table[name] = list(map(str, map(Variant.from_csv, table[name], table[values])))
+        variants = map(Variant.from_csv, table[name], table[values])
+        table[name] = [variant.selector.removesuffix("/default") for variant in variants]
     rows = table.to_dict("records")
     table["cell"] = [_cell(row, digits.get(row["metric"], 3)) for row in rows]
     for (setting, one, seeds), block in table.groupby(["setting", "of", "seeds"], sort=False):

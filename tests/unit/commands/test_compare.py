@@ -44,7 +44,7 @@ def planned(clone, name, **config):
 def test_a_published_table_with_an_own_row(clone, capsys):
     compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--name", "mine", "--cores", "1"])
     assert clone.told == [["--cores", "1", "--config", "papers=mine", "scale=quick"]]
-    assert "papers/mine.yaml: term(alpha=2) beside fedfv's Table 3" in capsys.readouterr().out
+    assert "papers/mine.yaml: term/alpha=2 in fedfv's Table 3" in capsys.readouterr().out
     workload = planned(clone, "mine", scale="full")
     table, differences, curves = (artifact for _, _, artifact in workload.artifacts.values())
     assert len(table.rows) == 14 and table.rows[-1].algorithm == "term" and table.rules == [10, 13]
@@ -150,7 +150,7 @@ def test_what_came_out_is_said(tmp_path):
     )
     assert list(compare.difference_lines(path, {"accuracy_mean": 2})) == [
         "\nx_y, percentage points: means over the same 5 seeds, with 95% intervals",
-        "mine minus               accuracy_mean",
-        "fedfv(alpha=0.1, tau=0)  +0.42 [-0.10, +0.94]",
-        "fedavg                   diverged",
+        "mine minus             accuracy_mean",
+        "fedfv/alpha=0.1,tau=0  +0.42 [-0.10, +0.94]",
+        "fedavg                 diverged",
     ]
