@@ -120,7 +120,9 @@ def _run(
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     dry = bool({"-n", "--dry-run", "--dryrun"} & set(others))
     paper, alone = workload.config.papers[0], ", for this dry run alone" if dry else ""
-    print(f"{path}: {', '.join(variant.selector for variant in variants)} in {paper}'s {artifact.title}{alone}")
+    print(
+        f"{path}: {', '.join(variant.selector for variant in variants)} in {paper}'s {artifact.title}{alone}"
+    )
     print("\n".join(_takes(config | parse_config(chosen))), flush=True)
     if not dry:
         undo.pop_all()

@@ -44,7 +44,7 @@ def planned(clone, name, **config):
 def test_a_published_table_with_an_own_row(clone, capsys):
     compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--name", "mine", "--cores", "1"])
     assert clone.told == [["--cores", "1", "--config", "papers=mine", "scale=quick"]]
-    assert "papers/mine.yaml: term/alpha=2 in fedfv's Table 3" in capsys.readouterr().out
+    assert "papers/mine.yaml: term/alpha=2.0 in fedfv's Table 3" in capsys.readouterr().out
     workload = planned(clone, "mine", scale="full")
     table, differences, curves = (artifact for _, _, artifact in workload.artifacts.values())
     assert len(table.rows) == 14 and table.rows[-1].algorithm == "term" and table.rules == [10, 13]
