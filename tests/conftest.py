@@ -58,9 +58,9 @@ def any_checksum(monkeypatch):
     """Raw files are taken without their published checksum; all other checks stay."""
     from fairfl.data import checks
 
-    real = checks._problem
+    real = checks._find_problem
 
     def without(path, file, *rest):
         return real(path, replace(file, sha256=(), md5=None), *rest)
 
-    monkeypatch.setattr(checks, "_problem", without)
+    monkeypatch.setattr(checks, "_find_problem", without)

@@ -55,11 +55,11 @@ def words_of(users):
 
 # Readers of one file below a folder, and what stands in it.
 def read_tar(folder, data):
-    list(archives.members(put(folder / "x.tar", data), lambda name: True))
+    list(archives.read_members(put(folder / "x.tar", data), lambda name: True))
 
 
 def read_zip(folder, data):
-    archives.zip_member(put(folder / "x.zip", data), "a")
+    archives.read_zip_member(put(folder / "x.zip", data), "a")
 
 
 def read_leaf(folder, text):
@@ -125,14 +125,14 @@ LINKS = [("/etc/passwd", tarfile.SYMTYPE), ("../secret", tarfile.LNKTYPE), ("", 
 def test_links_and_devices_in_archives_are_never_followed(tmp_path, link, kind):
     put(tmp_path / "secret", b"secret")
     path = put(tmp_path / "in" / "x.tar", tar(member("other"), member("wanted", kind=kind, link=link)))
-    assert list(archives.members(path, "wanted".__eq__)) == []
+    assert list(archives.read_members(path, "wanted".__eq__)) == []
 
 
 @pytest.mark.parametrize("name", ["../x", "/tmp/fairfl-x", "~/x"])
 def test_names_in_archives_are_no_paths(tmp_path, name):
     path = put(tmp_path / "in" / "x.tar", tar(member(name, b"evil")))
-    assert [data for _, data in archives.members(path, lambda _: True)] == [b"evil"]
-    assert archives.zip_member(put(tmp_path / "in" / "x.zip", zipped(**{name: b"evil"})), name) == b"evil"
+    assert [data for _, data in archives.read_members(path, lambda _: True)] == [b"evil"]
+    assert archives.read_zip_member(put(tmp_path / "in" / "x.zip", zipped(**{name: b"evil"})), name) == b"evil"
     assert names(tmp_path) == ["in", "in/x.tar", "in/x.zip"]
 
 

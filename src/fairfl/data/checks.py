@@ -39,7 +39,7 @@ class Forms:
 
     def find(self, raw: Path | None, form: str) -> tuple[str, Path]:
         """Name and path of the form that the data folder has. Raises SourceError if it is missing or damaged."""
-        file = present(raw, self._asked[form], self._dataset)
+        file = find_form(raw, self._asked[form], self._dataset)
         name = next(name for name, form in self._forms.items() if form.name == file.name)
         return name, usable(raw, file, self._dataset)
 
@@ -54,8 +54,8 @@ def inspect(path: Path, file: RemoteFile) -> tuple[str, int]:
         Unusable: it is not the file that is described, or cannot be read.
     """
     check_readable(path)
-    sha256 = _digest(path, "sha256")
-    if problem := _problem(path, file, sha256):
+    sha256 = _hash(path, "sha256")
+    if problem := _find_problem(path, file, sha256):
         raise Unusable(problem, sha256)
     return sha256, path.stat().st_size
 
@@ -70,15 +70,19 @@ def check_readable(path: Path) -> None:
         raise Unusable("cannot be read (no permission)")
 
 
-def has(raw: Path | None, file: RemoteFile, dataset: str) -> bool:
+def has_file(raw: Path | None, file: RemoteFile, dataset: str) -> bool:
     """True if the data folder ``raw`` has the file, good or bad."""
     return raw is not None and (Path(raw) / file.relative(dataset)).is_file()
 
 
-def present(raw: Path | None, file: RemoteFile, dataset: str) -> RemoteFile:
+def find_form(raw: Path | None, file: RemoteFile, dataset: str) -> RemoteFile:
     """The form of a file that the data folder has, ``file`` or what may stand ``instead``; ``file`` if both or none."""
     other = file.instead
-    return other if other and has(raw, other, dataset) and not has(raw, file, dataset) else file
+    return (
+        other
+        if other and has_file(raw, other, dataset) and not has_file(raw, file, dataset)
+        else file
+    )
 
 
 def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
@@ -99,7 +103,7 @@ def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
     return path
 
 
-def _problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
+def _find_problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
     with path.open("rb") as stream:
         head = stream.read(512)
     if not head:
@@ -112,23 +116,23 @@ def _problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
     if file.sha256:
         kind, digest, accepted = "sha256", sha256, file.sha256
     elif file.md5:
-        kind, digest, accepted = "md5", _digest(path, "md5"), (file.md5,)
+        kind, digest, accepted = "md5", _hash(path, "md5"), (file.md5,)
     else:
-        return _incomplete(path, file)
+        return _find_cut(path, file)
     if digest in accepted:
         return None
     expected = " or ".join(text[:12] for text in accepted)
     mismatch = f"checksum mismatch: {kind} {digest[:12]}…, expected {expected}…"
     # A cut download is the common case; saying so helps more than two digests.
-    return "; ".join(filter(None, [_incomplete(path, file), mismatch]))
+    return "; ".join(filter(None, [_find_cut(path, file), mismatch]))
 
 
-def _digest(path: Path, kind: str) -> str:
+def _hash(path: Path, kind: str) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, kind).hexdigest()
 
 
-def _incomplete(path: Path, file: RemoteFile) -> str | None:
+def _find_cut(path: Path, file: RemoteFile) -> str | None:
     """Read the container to its end; a sentence if that is not possible."""
     try:
         if file.magic == "gzip":

@@ -52,8 +52,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: the archive is missing or damaged.
     """
-    parts = pictures.parts_of(options.part, ("train", "valid", "test"))
-    images, labels, _, rgb = pictures.folders(usable(raw, _ARCHIVE, "cinic10"), parts, "png", 32)
+    parts = pictures.list_parts(options.part, ("train", "valid", "test"))
+    images, labels, _, rgb = pictures.read_folders(
+        usable(raw, _ARCHIVE, "cinic10"), parts, "png", 32
+    )
     done = "converted"
     if options.non_rgb == "drop":
         images, labels, done = images[rgb], labels[rgb], "dropped"

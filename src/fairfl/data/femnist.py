@@ -138,7 +138,7 @@ def _ink(values: Any) -> np.ndarray:
 
 
 def _read_leaf(path: Path) -> Iterator[_Writer]:
-    for name, data in archives.members(path, _LEAF_FILE.fullmatch):
+    for name, data in archives.read_members(path, _LEAF_FILE.fullmatch):
         try:
             # Ten million numbers, but 256 different ones: each is kept once.
             content = from_json(data, parse_float=functools.cache(float))
@@ -154,13 +154,19 @@ def _read_leaf(path: Path) -> Iterator[_Writer]:
 
 
 def _read_tff(path: Path) -> Iterator[_Writer]:
-    with tff.database(path) as database:
+    with tff.open_database(path) as database:
         for writer in dict.fromkeys(
-            user for split in _SPLITS for user, _ in tff.users(database, split)
+            user for split in _SPLITS for user, _ in tff.list_users(database, split)
         ):
             stored = [
-                example for split in _SPLITS for example in tff.examples(database, split, writer)
+                example
+                for split in _SPLITS
+                for example in tff.read_examples(database, split, writer)
             ]
             if stored:
-                images = _ink([tff.floats(example, "pixels") for example in stored])
-                yield writer, images, np.array([tff.whole(example, "label") for example in stored])
+                images = _ink([tff.read_floats(example, "pixels") for example in stored])
+                yield (
+                    writer,
+                    images,
+                    np.array([tff.read_whole(example, "label") for example in stored]),
+                )

@@ -42,7 +42,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from pydantic import BaseModel
 
-from fairfl.data.prepared import check_form, check_scale, check_values, column, targets
+from fairfl.data.prepared import (
+    check_form,
+    check_scale,
+    check_values,
+    convert_column,
+    convert_targets,
+)
 from fairfl.runtime.errors import DataError
 
 # One number, or one per channel.
@@ -146,14 +152,14 @@ def assemble(
     check_values(dataset, inputs)
     rows = len(inputs)
     groups = np.arange(rows) if groups is None else groups
-    labels = targets(dataset, classes, labels, inputs)
+    labels = convert_targets(dataset, classes, labels, inputs)
     tensors = {"inputs": np.ascontiguousarray(inputs), "labels": labels}
     ids = {"groups": groups, "client": client, "domain": domain}
     flags = {"ambiguous": ambiguous, "official_test": official_test}
     for columns, dtype, highest in ((ids, np.int64, None), (flags, np.uint8, 1)):
         for name, values in columns.items():
             if values is not None:
-                tensors[name] = column(dataset, name, values, rows, dtype, highest)
+                tensors[name] = convert_column(dataset, name, values, rows, dtype, highest)
     metadata = {
         "dataset": dataset,
         "classes": str(classes),
@@ -194,5 +200,5 @@ def _clusters(dataset: str, clusters: Sequence[int], client: np.ndarray | None) 
             f"{dataset}: clusters has {len(clusters)} entries; the rows have {owners} clients"
         )
     return json.dumps(
-        column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist()
+        convert_column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist()
     )

@@ -45,7 +45,7 @@ def load(
         raise DataError(f"{path}: damaged ({error}); delete it and run again") from None
 
 
-def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
+def read_numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
     """Numbers of the metadata with commas between them."""
     try:
         return [float(text) for text in metadata.get(name, "").split(",")]
@@ -56,9 +56,9 @@ def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
         ) from None
 
 
-def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> list[float]:
+def read_scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> list[float]:
     """`scale_mean` or `scale_std`: one number, or one per channel."""
-    values = numbers(path, metadata, name)
+    values = read_numbers(path, metadata, name)
     check_scale(str(path), name, values, channels, positive=name == "scale_std")
     return values
 
@@ -97,16 +97,18 @@ def check_values(place: str, inputs: np.ndarray) -> None:
         )
 
 
-def targets(place: str, classes: int, labels: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+def convert_targets(place: str, classes: int, labels: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Labels in their documented dtype: of classes, of tokens that follow tokens, or the numbers of a regression."""
     if classes == 0:
-        return _numbers(place, labels, len(inputs))
+        return _convert_numbers(place, labels, len(inputs))
     if np.ndim(labels) == 2:
-        return _next_tokens(place, labels, inputs, classes)
-    return column(place, "labels", labels, len(inputs), np.int64, classes - 1)
+        return _convert_next_tokens(place, labels, inputs, classes)
+    return convert_column(place, "labels", labels, len(inputs), np.int64, classes - 1)
 
 
-def _next_tokens(place: str, labels: np.ndarray, inputs: np.ndarray, classes: int) -> np.ndarray:
+def _convert_next_tokens(
+    place: str, labels: np.ndarray, inputs: np.ndarray, classes: int
+) -> np.ndarray:
     """int64 [N, T], for tokens [N, T] of the same vocabulary. Each row asks for a prediction."""
     if inputs.dtype != np.int64 or labels.shape != inputs.shape:
         raise DataError(
@@ -127,7 +129,7 @@ def _next_tokens(place: str, labels: np.ndarray, inputs: np.ndarray, classes: in
     return np.ascontiguousarray(labels, dtype=np.int64)
 
 
-def _numbers(place: str, labels: np.ndarray, rows: int) -> np.ndarray:
+def _convert_numbers(place: str, labels: np.ndarray, rows: int) -> np.ndarray:
     """float32 [N], the targets of a regression."""
     labels = np.asarray(labels)
     if labels.shape != (rows,) or labels.dtype.kind != "f":
@@ -143,7 +145,7 @@ def _numbers(place: str, labels: np.ndarray, rows: int) -> np.ndarray:
     return np.ascontiguousarray(labels, dtype=np.float32)
 
 
-def column(
+def convert_column(
     place: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None
 ) -> np.ndarray:
     """[N] whole numbers from 0 to `highest` (None: any)."""

@@ -71,13 +71,13 @@ def find(name: str, data_folder: Path | None = None) -> Path | None:
         data_folder: None: the one that the environment names, or "data".
     """
     data_folder = _data_folder() if data_folder is None else data_folder
-    for folder in (_expanded(name), data_folder / name, *_cached(name)):
+    for folder in (_expand(name), data_folder / name, *_list_cached(name)):
         if all((folder / file).is_file() for file in FILES):
             return folder
     return None
 
 
-def weights_file(choice: str, model: str) -> Path:
+def find_weights(choice: str, model: str) -> Path:
     """The file of weights that is asked for, one whose sha256 begins with the digits in its name, if it has any.
 
     Args:
@@ -91,7 +91,7 @@ def weights_file(choice: str, model: str) -> Path:
     file, data_folder = PUBLISHED[model], _data_folder()
     folders = (data_folder / TORCHVISION, data_folder, _torch_hub())
     published = choice == IMAGENET
-    for path in (folder / file.name for folder in folders) if published else [_expanded(choice)]:
+    for path in (folder / file.name for folder in folders) if published else [_expand(choice)]:
         if path.is_file():
             _verify(path)
             return path
@@ -108,7 +108,7 @@ def weights_file(choice: str, model: str) -> Path:
 def _verify(path: Path) -> None:
     """Raises FairflError if the file is not what the digits in its name say (torchvision: <model>-<digits>.pth)."""
     named = re.search(r"-([0-9a-f]{8,64})\.", path.name)
-    digest = _sha256(path)
+    digest = _hash(path)
     if named and not digest.startswith(named[1]):
         raise FairflError(
             f"{path}: damaged, or another file: its sha256 begins with {digest[: len(named[1])]}, not with the "
@@ -118,7 +118,7 @@ def _verify(path: Path) -> None:
         inputs.expect(path, named[1])
 
 
-def contents(
+def hash_files(
     choice: Any, data_folder: Path | None = None, sha256: Callable[[Path], str] | None = None
 ) -> dict[str, str]:
     """Files that `model.pretrained` means on this machine now: first digits of the sha256 of each, by name.
@@ -135,7 +135,7 @@ def contents(
         FairflError: a file cannot be read.
     """
     try:
-        digests = {file.name: (sha256 or _sha256)(file) for file in _files(choice, data_folder)}
+        digests = {file.name: (sha256 or _hash)(file) for file in _find_files(choice, data_folder)}
     except OSError as error:
         raise FairflError(
             f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}"
@@ -145,10 +145,10 @@ def contents(
     )
 
 
-def _files(choice: Any, data_folder: Path | None = None) -> list[Path]:
+def _find_files(choice: Any, data_folder: Path | None = None) -> list[Path]:
     if not isinstance(choice, str) or choice == IMAGENET:
         return []
-    if (file := _expanded(choice)).is_file():
+    if (file := _expand(choice)).is_file():
         return [file]
     folder = find(BERT if choice == AUTO else choice, data_folder)
     return [folder / name for name in FILES] if folder else []
@@ -159,7 +159,7 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
 
     Raises FairflError if they are not.
     """
-    digests = contents(choice)
+    digests = hash_files(choice)
     if differ := sorted(
         name for name in digests.keys() | planned.keys() if digests.get(name) != planned.get(name)
     ):
@@ -167,16 +167,16 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
             f"model.pretrained: {choice!r}: {', '.join(differ)}: changed since this job was planned; run the "
             "same command again"
         )
-    for file in _files(choice):
+    for file in _find_files(choice):
         inputs.expect(file, planned.get(file.name) or PUBLISHED_BERT[file.name])
 
 
-def _sha256(path: Path) -> str:
+def _hash(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _expanded(place: str) -> Path:
+def _expand(place: str) -> Path:
     """Not Path.expanduser: that raises where there is no such user."""
     return Path(os.path.expanduser(place))
 
@@ -185,7 +185,7 @@ def _data_folder() -> Path:
     return Path(os.environ.get(DATA_FOLDER, "data"))
 
 
-def _cached(name: str) -> Iterator[Path]:
+def _list_cached(name: str) -> Iterator[Path]:
     """Folders of the newest snapshot in the cache of the hub, which keeps them by commit.
 
     The hub moved models without an owner to their owners; caches know them under the name that was asked for.
@@ -205,10 +205,10 @@ def _cache() -> str:
 
 def _torch_hub() -> Path:
     """As torch.hub finds it."""
-    return _expanded(os.environ.get("TORCH_HOME", f"{_cache()}/torch")) / "hub" / "checkpoints"
+    return _expand(os.environ.get("TORCH_HOME", f"{_cache()}/torch")) / "hub" / "checkpoints"
 
 
 def _hub_cache() -> Path:
     """As huggingface_hub finds it."""
     home = os.environ.get("HF_HOME", f"{_cache()}/huggingface")
-    return _expanded(os.environ.get("HF_HUB_CACHE", f"{home}/hub"))
+    return _expand(os.environ.get("HF_HUB_CACHE", f"{home}/hub"))

@@ -75,7 +75,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     topics = list(TOPICS)[: options.topics]
     texts = [_sentences(topic, options.sentences) for topic in topics]
     every = [sentence for text in texts for sentence in text]
-    tokens = words.vocabulary(words.most_frequent(itertools.chain(*every)), options.vocabulary)
+    tokens = words.number_words(
+        words.sort_by_frequency(itertools.chain(*every)), options.vocabulary
+    )
     inputs, labels = words.encode(every, tokens, options.length, options.count_pad)
     source = (
         f"stand-in for texts of many writers: sentences of the documentation of Python {platform.python_version()}, "

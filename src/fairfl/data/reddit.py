@@ -80,7 +80,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     training = _read(path, "train")
     pieces = itertools.chain.from_iterable(training.values())
     every = (word for piece, _ in pieces for word in piece if word not in _SPECIALS)
-    tokens = _SPECIALS | words.vocabulary(words.most_frequent(every), options.vocabulary)
+    tokens = _SPECIALS | words.number_words(words.sort_by_frequency(every), options.vocabulary)
     if options.validation == "train":
         more = _of(training, _read(path, "val"), path)
         training = {user: pieces + more[user] for user, pieces in training.items()}
@@ -112,7 +112,7 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
     """Pieces of each user of a part, users and pieces in stored order."""
     name = f"new_small_data/{part}_data.json"
     try:
-        stored = from_json(archives.zip_member(path, name))
+        stored = from_json(archives.read_zip_member(path, name))
         plain_data.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
     except (ValueError, TypeError, LookupError) as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from fairfl.data.interface import Prepared, assemble
-from fairfl.data.words import most_frequent
+from fairfl.data.words import sort_by_frequency
 from fairfl.runtime.errors import DataError
 
 PAD, UNKNOWN, CLS, SEP = range(4)
@@ -48,12 +48,12 @@ class Tokens:
     described: str
 
 
-def words(texts: Sequence[str], size: int, length: int) -> Tokens:
+def tokenize_words(texts: Sequence[str], size: int, length: int) -> Tokens:
     """Whole words and punctuation in lower case; the most frequent of these texts, `size` tokens with SPECIALS.
 
     Only words that fit into a row are counted. Words outside the vocabulary are [UNK].
     """
-    frequent = most_frequent(word for text in texts for word in split(text, length - 2))
+    frequent = sort_by_frequency(word for text in texts for word in split(text, length - 2))
     tokens = {word: token for token, word in enumerate(frequent[: size - SPECIALS], SPECIALS)}
 
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -74,7 +74,7 @@ def split(text: str, most: int) -> list[str]:
     return [match.group() for match in itertools.islice(_WORD.finditer(text.lower()), most)]
 
 
-def word_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
+def tokenize_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
     """Word pieces in lower case of the vocabulary of a BERT of this name, a file with one of them per line.
 
     Raises:
@@ -103,7 +103,9 @@ def word_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
     return Tokens(encode, f"{pieces.get_vocab_size()} word pieces of {name}")
 
 
-def prepared(dataset: str, source: str, reviews: Sequence[Reviews], tokens: Tokens) -> Prepared:
+def assemble_reviews(
+    dataset: str, source: str, reviews: Sequence[Reviews], tokens: Tokens
+) -> Prepared:
     """inputs int64 [N, length], labels, domain and official_test, one piece of `reviews` after the other.
 
     Raises:

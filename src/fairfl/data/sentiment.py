@@ -114,8 +114,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         for domain, name in enumerate(DOMAINS)
     ]
     texts = [text for piece in parts if not piece.test for text in piece.texts]
-    tokens = reviews.words(texts, options.vocabulary, options.max_tokens)
-    return reviews.prepared(_NAME, "generated reviews of restaurants and films", parts, tokens)
+    tokens = reviews.tokenize_words(texts, options.vocabulary, options.max_tokens)
+    return reviews.assemble_reviews(
+        _NAME, "generated reviews of restaurants and films", parts, tokens
+    )
 
 
 def generate(domain: str, part: str, count: int) -> tuple[list[str], np.ndarray]:

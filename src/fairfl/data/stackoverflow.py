@@ -87,9 +87,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         OSError: the database cannot be unpacked.
     """
     frequent = _most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary)
-    tokens = words.vocabulary(frequent, options.vocabulary)
+    tokens = words.number_words(frequent, options.vocabulary)
     inputs, labels = [], []
-    with tff.database(usable(raw, _DATABASE, _NAME)) as database:
+    with tff.open_database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, options)
         for number, (user, count) in enumerate(users.items()):
             sentences = _sentences(database, user)
@@ -119,14 +119,14 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _most_frequent(path: Path, count: int) -> list[str]:
     """The first words of the published list, which is sorted by the number of users of each word."""
-    ((_, text),) = archives.members(path, _COUNTS_MEMBER.__eq__)
+    ((_, text),) = archives.read_members(path, _COUNTS_MEMBER.__eq__)
     lines = text.split(b"\n", count)[:count]
     return [line.split()[0].decode("utf-8", "replace") for line in lines if line.strip()]
 
 
 def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
-    sizes = tff.users(database, "train")[: options.users]
+    sizes = tff.list_users(database, "train")[: options.users]
     users = {
         user: count for user, count in sizes if options.min_samples < count < options.max_samples
     }
@@ -140,5 +140,5 @@ def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:
 
 def _sentences(database: sqlite3.Connection, user: str) -> Iterator[list[str]]:
     """Words of each sentence of a user, in stored order."""
-    for example in tff.examples(database, "train", user):
-        yield tff.text(example, "tokens").decode("utf-8", "replace").split()
+    for example in tff.read_examples(database, "train", user):
+        yield tff.read_text(example, "tokens").decode("utf-8", "replace").split()

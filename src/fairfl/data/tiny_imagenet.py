@@ -16,7 +16,7 @@ from pydantic import Field
 
 from fairfl.data.checks import Forms
 from fairfl.data.formats import archives
-from fairfl.data.formats.pictures import Decoded, Picture, decode, parts_of
+from fairfl.data.formats.pictures import Decoded, Picture, decode, list_parts
 from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
 from fairfl.experiments.base import Strict
 
@@ -81,7 +81,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError: the archive is missing or damaged.
     """
     form, path = _FORMS.find(raw, options.form)
-    parts = parts_of(options.part, ("train", "val"))
+    parts = list_parts(options.part, ("train", "val"))
     images = (_read_subset if form == "subset" else _read_zip)(path, parts)
     origin = "as published"
     if form == "subset":
@@ -115,7 +115,7 @@ def _read_zip(path: Path, parts: tuple[str, ...]) -> Decoded:
 def _read_subset(path: Path, parts: tuple[str, ...]) -> Decoded:
     """Images of the subset, whose part test is val."""
     # 40 MB at most: the archive is not in order and can be read from front to back only.
-    contents = dict(archives.members(path, _SUBSET_IMAGE.fullmatch))
+    contents = dict(archives.read_members(path, _SUBSET_IMAGE.fullmatch))
     matches = filter(None, map(_SUBSET_IMAGE.fullmatch, contents))
     pictures = (
         Picture(parts.index(part), match[2], int(match[3]), match[0])

@@ -19,13 +19,13 @@ SPECIALS = 4
 """Tokens before the first word: padding, begin and end of a sentence, any word outside the vocabulary."""
 
 
-def most_frequent(words: Iterable[str]) -> list[str]:
+def sort_by_frequency(words: Iterable[str]) -> list[str]:
     """The different words, the most frequent first; of equally frequent ones the first of the alphabet."""
     counts = Counter(words)
     return sorted(counts, key=lambda word: (-counts[word], word))
 
 
-def vocabulary(words: Sequence[str], count: int) -> dict[str, int]:
+def number_words(words: Sequence[str], count: int) -> dict[str, int]:
     """Token of each of the first words, from SPECIALS on. Raises OptionError if there are fewer."""
     if len(words) < count:
         raise OptionError(

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fairfl.data import pretrained, reviews, sentiment
-from fairfl.data.checks import has, present, usable
+from fairfl.data.checks import find_form, has_file, usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile
 from fairfl.data.reviews import Reviews, Tokens
@@ -150,13 +150,13 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         for domain in (_YELP, _IMDB)
     ]
     source = f"{origin}, {counts[_YELP]} training and test reviews, and IMDb, {counts[_IMDB]}"
-    return reviews.prepared(_NAME, source, parts, _tokens(raw, options, parts))
+    return reviews.assemble_reviews(_NAME, source, parts, _tokens(raw, options, parts))
 
 
 def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
     folder = None if options.tokenizer == "words" else pretrained.find(pretrained.BERT, raw)
     if folder is not None:
-        return reviews.word_pieces(
+        return reviews.tokenize_pieces(
             pretrained.BERT, folder / pretrained.VOCABULARY, options.max_tokens
         )
     if options.tokenizer == "wordpiece":
@@ -164,7 +164,7 @@ def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
             f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}"
         )
     texts = [text for piece in parts if not piece.test for text in piece.texts]
-    return reviews.words(texts, options.vocabulary, options.max_tokens)
+    return reviews.tokenize_words(texts, options.vocabulary, options.max_tokens)
 
 
 def _draw_rows(part: str, domain: int, size: int) -> np.ndarray:
@@ -179,7 +179,7 @@ def _draw_rows(part: str, domain: int, size: int) -> np.ndarray:
 def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
     """Texts and labels of both parts, and what they are."""
     if options.yelp == "generated" or (
-        options.yelp == "auto" and not has(raw, _YELP_ARCHIVE, _NAME)
+        options.yelp == "auto" and not has_file(raw, _YELP_ARCHIVE, _NAME)
     ):
         domain = sentiment.DOMAINS[_YELP]
         generated = {
@@ -188,7 +188,7 @@ def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str],
         return generated, "generated reviews of restaurants as a stand-in for Yelp"
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
     reviews_of = {}
-    for name, data in archives.members(usable(raw, _YELP_ARCHIVE, _NAME), names.__contains__):
+    for name, data in archives.read_members(usable(raw, _YELP_ARCHIVE, _NAME), names.__contains__):
         part = names[name]
         numbers = set(_draw_rows(part, _YELP, getattr(options, part)[_YELP]).tolist())
         lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""))
@@ -206,7 +206,7 @@ def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str],
 
 def _imdb(raw: Path | None, options: Config) -> dict[str, tuple[list[str], np.ndarray]]:
     """Texts and labels of both parts, in alphabetical order."""
-    tables = {part: present(raw, table, _NAME) for part, table in _IMDB_TABLES.items()}
+    tables = {part: find_form(raw, table, _NAME) for part, table in _IMDB_TABLES.items()}
     rows = (
         _from_archive(usable(raw, _IMDB_ARCHIVE, _NAME))
         if _IMDB_ARCHIVE in tables.values()
@@ -229,7 +229,7 @@ def _from_table(path: Path) -> list[tuple[str, int]]:
 
 def _from_archive(path: Path) -> dict[str, list[tuple[str, int]]]:
     rows: dict[str, list[tuple[str, int]]] = {part: [] for part in _PARTS}
-    for name, data in archives.members(path, lambda name: bool(_IMDB_MEMBER.fullmatch(name))):
+    for name, data in archives.read_members(path, lambda name: bool(_IMDB_MEMBER.fullmatch(name))):
         _, part, label, _ = name.split("/")
         rows[part].append((_plain(data.decode("utf-8")), int(label == "pos")))
     return rows

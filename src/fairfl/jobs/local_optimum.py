@@ -18,7 +18,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     training = workload.settings[setting].training()
     return {
         **{key: value for key, value in training.items() if key in Spec.model_fields},
-        **own_weights.of_spec(workload, setting),
+        **own_weights.hash_for_spec(workload, setting),
         "precision": workload.config.precision,
     }
 

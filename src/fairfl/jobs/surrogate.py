@@ -28,7 +28,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
     return {
         **{key: value for key, value in training.items() if key in Spec.model_fields},
-        **own_weights.of_spec(workload, setting),
+        **own_weights.hash_for_spec(workload, setting),
         "surrogate": {
             **requested,
             **{key: requested[key] or length for key, length in lengths.items()},

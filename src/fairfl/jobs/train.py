@@ -49,7 +49,7 @@ def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
     return {
         "setting": run.setting,
         **training,
-        **own_weights.of_spec(workload, run.setting),
+        **own_weights.hash_for_spec(workload, run.setting),
         "precision": workload.config.precision,
         "algorithm": run.algorithm,
         "variant": run.variant.folder,

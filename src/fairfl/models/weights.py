@@ -32,7 +32,7 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
     if choice is None:
         model.origin = f"{title} from random weights"
         return model
-    path = pretrained.weights_file(choice, published)
+    path = pretrained.find_weights(choice, published)
     initial = model.state_dict()
     stored = {
         key: value

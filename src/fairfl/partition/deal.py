@@ -60,7 +60,7 @@ def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
         raise DataError(f"{path}: has no labels; delete it and run again")
     for name in ("groups", "ambiguous", *COLUMNS):
         if name in tensors:
-            prepared.column(str(path), name, tensors[name], rows, np.int64, None)
+            prepared.convert_column(str(path), name, tensors[name], rows, np.int64, None)
 
 
 def table_of(

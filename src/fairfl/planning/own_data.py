@@ -64,7 +64,9 @@ def prepared(workload: Workload, setting: str) -> Prepared | None:
     files = registry.files(data.name, data.options)
     if not files and workload.papers[workload.paper_of[setting]].sources != "own":
         return None
-    own = [file for file in files if not file.is_published and checks.has(folder, file, data.name)]
+    own = [
+        file for file in files if not file.is_published and checks.has_file(folder, file, data.name)
+    ]
     if len(own) < len(files):
         return None
     if sum((folder / file.relative(data.name)).stat().st_size for file in files) > _MOST_BYTES:

@@ -154,9 +154,9 @@ def load_clients(
     from fairfl.partition.partition_file import PARTS, read
 
     inputs, labels, metadata = _samples(data)
-    classes = int(prepared.numbers(data, metadata, "classes")[0])
+    classes = int(prepared.read_numbers(data, metadata, "classes")[0])
     names = "scale_mean", "scale_std"
-    scales = (prepared.scale(data, metadata, name, inputs.shape[1]) for name in names)
+    scales = (prepared.read_scale(data, metadata, name, inputs.shape[1]) for name in names)
     mean, std = (torch.tensor(values, dtype=dtype).view(-1, 1, 1) for values in scales)
     assigned = read(partition, len(inputs))
     if only is not None:
@@ -170,7 +170,7 @@ def load_clients(
         x, y = inputs[columns["row"]], columns.get("label", labels[columns["row"]])
         where = f"{data}, {name} part"
         prepared.check_values(where, x.numpy())
-        y = torch.from_numpy(prepared.targets(where, classes, y.numpy(), x.numpy()))
+        y = torch.from_numpy(prepared.convert_targets(where, classes, y.numpy(), x.numpy()))
         x = _turned(_scaled(x, mean, std), columns.get("turn"))
         parts[name] = Part(x.to(device), y.to(device), counts)
     return Clients(

@@ -163,7 +163,7 @@ def known(spec: SurrogateSpec, data: Path, clients: int) -> dict[str, Any]:
         raise FairflError(
             f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained"
         )
-    (value,) = prepared.numbers(data, metadata, "bayes_loss")
+    (value,) = prepared.read_numbers(data, metadata, "bayes_loss")
     losses = {f"loss_{part}": [value] * clients for part in spec.evaluated_parts}
     snapshot = {"epoch": 0, **losses}
     return {

@@ -55,7 +55,7 @@ def test_fetch_of_published_weights(tmp_path, monkeypatch):
     marker = json.loads(out.read_text())
     assert marker["weights"] == "resnet18"
     assert (marker["files"][0]["path"], marker["files"][0]["source"]) == (f"torchvision/{published.name}", "mirror")
-    assert pretrained.weights_file("imagenet", "resnet18").read_bytes() == content
+    assert pretrained.find_weights("imagenet", "resnet18").read_bytes() == content
 
 
 @pytest.mark.slow

@@ -68,16 +68,16 @@ def name(monkeypatch):
 
 def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_path, monkeypatch, name):
     cached = weights_in(tmp_path / "home" / ".cache" / "torch" / "hub" / "checkpoints", name)
-    assert pretrained.weights_file("imagenet", "resnet18") == cached
+    assert pretrained.find_weights("imagenet", "resnet18") == cached
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     with pytest.raises(FairflError):
-        pretrained.weights_file("imagenet", "resnet18")
+        pretrained.find_weights("imagenet", "resnet18")
     cached = weights_in(tmp_path / "torch" / "hub" / "checkpoints", name)
-    assert pretrained.weights_file("imagenet", "resnet18") == cached
+    assert pretrained.find_weights("imagenet", "resnet18") == cached
     monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
     for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
         put_there = weights_in(folder, name)
-        assert pretrained.weights_file("imagenet", "resnet18") == put_there
+        assert pretrained.find_weights("imagenet", "resnet18") == put_there
 
 
 def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
@@ -86,11 +86,11 @@ def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
     message = f"{name}: damaged, or another file: its sha256 begins with {found}, not with the {name[9:17]} of its name"
     for choice in ("imagenet", str(path)):
         with pytest.raises(FairflError, match=message):
-            pretrained.weights_file(choice, "resnet18")
+            pretrained.find_weights(choice, "resnet18")
     path.write_bytes(b"weights")
-    assert pretrained.weights_file(str(path), "resnet18") == path
+    assert pretrained.find_weights(str(path), "resnet18") == path
     mine = weights_in(tmp_path / "home", "mine.pth", b"anything")
-    assert pretrained.weights_file("~/mine.pth", "resnet18") == mine
+    assert pretrained.find_weights("~/mine.pth", "resnet18") == mine
 
 
 @pytest.mark.parametrize(

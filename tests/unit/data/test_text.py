@@ -13,7 +13,7 @@ from tests.unit.data import tff_files
 
 def test_a_short_sentence_by_hand():
     """Specials 0..3 are padding, begin, end, unknown; "b" is not in the vocabulary."""
-    tokens = words.vocabulary(words.most_frequent("caacxb"), 2)
+    tokens = words.number_words(words.sort_by_frequency("caacxb"), 2)
     assert tokens == {"a": 4, "c": 5}
     inputs, labels = words.encode([["a", "b", "c"]], tokens, 6, False)
     assert inputs.tolist() == [[1, 4, 3, 5, 2, 0]]

@@ -88,7 +88,7 @@ def test_published_reviews_by_hand(raw):
         "a great cast .",
         "moving caf é scene .",
     ]
-    tokens = reviews.words(texts, 40, 8)
+    tokens = reviews.tokenize_words(texts, 40, 8)
     np.testing.assert_array_equal(tensors["inputs"][:7], tokens.encode(texts))
     test = ["great soup .", "rude staff .", "a bad cast .", "great film ."]
     np.testing.assert_array_equal(tensors["inputs"][7:], tokens.encode(test))
@@ -155,7 +155,7 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
 # -- Generated reviews: their form, and that the two domains want a model each.
 def test_words_by_hand():
     """a comes three times, the full stop and b twice, c and the comma once: c has no room among 8 tokens."""
-    tokens = reviews.words(["A b a.", "c B, a ."], 8, 7)
+    tokens = reviews.tokenize_words(["A b a.", "c B, a ."], 8, 7)
     assert tokens.described == "words of a vocabulary of 8 tokens made from the training reviews"
     a, stop, b, comma = 4, 5, 6, 7
     pad, unknown, first, last = reviews.PAD, reviews.UNKNOWN, reviews.CLS, reviews.SEP

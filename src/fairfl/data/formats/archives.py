@@ -14,7 +14,7 @@ from fairfl.runtime.errors import DataError
 from fairfl.runtime.plain_data import format_place, one_line
 
 
-def members(path: Path, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, bytes]]:
+def read_members(path: Path, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, bytes]]:
     """Name and content of each regular file that is wanted, in the archive's order, in one pass.
 
     Only one content is in memory at a time. A leading "./" is no part of a name. Not every damage
@@ -41,7 +41,7 @@ def members(path: Path, is_wanted: Callable[[str], object]) -> Iterator[tuple[st
         raise damaged(path, error) from error
 
 
-def zip_member(path: Path, name: str) -> bytes:
+def read_zip_member(path: Path, name: str) -> bytes:
     """Content of a file in a zip archive.
 
     Raises:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairfl.data.checks import Forms
 from fairfl.data.formats import archives
-from fairfl.data.formats.pictures import Decoded, folders, parts_of
+from fairfl.data.formats.pictures import Decoded, list_parts, read_folders
 from fairfl.data.interface import RemoteFile
 
 _BATCH = re.compile(r"cifar-[^/]+/(data_batch_\d|train|test|test_batch)")
@@ -47,10 +47,10 @@ def read(forms: Forms, raw: Path | None, options: Any) -> tuple[Decoded, str]:
         SourceError: the archive is missing or damaged.
     """
     form, path = forms.find(raw, options.form)
-    parts = parts_of(options.part)
+    parts = list_parts(options.part)
     if form == "jpeg":
-        return folders(path, parts, "jpg", 32), "JPEG-compressed copy, lossy"
-    contents = dict(archives.members(path, _BATCH.fullmatch))
+        return read_folders(path, parts, "jpg", 32), "JPEG-compressed copy, lossy"
+    contents = dict(archives.read_members(path, _BATCH.fullmatch))
     numbers, batches = zip(
         *(
             (number, _Unpickler(io.BytesIO(contents[name]), encoding="bytes").load())

@@ -88,28 +88,28 @@ def read(
         OSError: the file cannot be read.
     """
     keys = [name for name in (label, client, cluster) if name is not None]
-    cells, separator = _cells(path)
-    used = _features(path, list(cells), keys, features, categories, separator)
+    cells, separator = _read_cells(path)
+    used = _select_features(path, list(cells), keys, features, categories, separator)
     words = na_values if isinstance(na_values, Mapping) else dict.fromkeys(cells, na_values)
     for name in words:
         if name not in cells:
             raise DataError(f"{path}: na_values: no column {shown(name)}{nearest(name, cells)}")
     cells = cells[list(dict.fromkeys([*keys, *used]))]
-    absent = _absent(cells, words, keep_default_na)
-    table, notes = _complete(_Table(path, cells, absent), keys, missing)
-    inputs = _inputs(table, used, categories, standardize)
+    absent = _find_missing(cells, words, keep_default_na)
+    table, notes = _drop_incomplete(_Table(path, cells, absent), keys, missing)
+    inputs = _make_inputs(table, used, categories, standardize)
     counts, classes = [f"{len(inputs):,} samples"], list[str]()
     if task == "number":
-        labels = _targets(table, label)
+        labels = _read_targets(table, label)
     else:
-        labels, classes = _labels(table, label, task)
+        labels, classes = _number_labels(table, label, task)
         counts.append(_describe("classes", classes))
     owners = clusters = names = None
     if client is not None:
-        owners, names = _distinct(table, client, ordered=False)
+        owners, names = _number_words(table, client, ordered=False)
         same = ", who are the classes" if client == label else ""
         counts.append(_describe("owners", names) + same)
-        clusters = _clusters(table, owners, names, cluster) if cluster else None
+        clusters = _match_clusters(table, owners, names, cluster) if cluster else None
     if missing == "mean":
         notes.append("missing cells are means")
     if standardize:
@@ -127,7 +127,7 @@ def _describe(kind: str, words: list[str]) -> str:
     return f"{len(words)} {kind} ({few(words)}{case})"
 
 
-def _separator(path: Path) -> str:
+def _guess_separator(path: Path) -> str:
     """The sign that splits the header, and most lines into as many cells, outside of quotes."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = "".join(itertools.islice(file, _FIRST_LINES))
@@ -140,13 +140,13 @@ def _separator(path: Path) -> str:
     return max(",;\t|", key=alike)
 
 
-def _cells(path: Path) -> tuple["pd.DataFrame", str]:
+def _read_cells(path: Path) -> tuple["pd.DataFrame", str]:
     """All cells as text without blanks around them, and where lines are split; the index counts the samples from 1."""
     import pandas as pd
 
     separator = ","
     try:
-        separator = _separator(path)
+        separator = _guess_separator(path)
         lines = pd.read_csv(
             path,
             sep=separator,
@@ -172,7 +172,7 @@ def _cells(path: Path) -> tuple["pd.DataFrame", str]:
     return pd.DataFrame(text[1:], range(1, len(text)), text[0]), separator
 
 
-def _features(
+def _select_features(
     path: Path,
     names: list[str],
     keys: list[str],
@@ -207,7 +207,7 @@ def _features(
     return used
 
 
-def _absent(
+def _find_missing(
     cells: "pd.DataFrame", na_values: Mapping[str, Words], keep_default_na: bool
 ) -> "pd.DataFrame":
     """Cells that are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
@@ -216,14 +216,14 @@ def _absent(
     def absent(column: "pd.Series") -> np.ndarray:
         own = map(str, na_values.get(column.name, ()))
         words = {"", *(MISSING if keep_default_na else ()), *own}
-        values = {_value(word.lower()) for word in words}
+        values = {_interpret(word.lower()) for word in words}
         codes, distinct = pd.factorize(column)
-        return np.array([_value(word.lower()) in values for word in distinct])[codes]
+        return np.array([_interpret(word.lower()) in values for word in distinct])[codes]
 
     return pd.DataFrame({name: absent(cells[name]) for name in cells}, cells.index)
 
 
-def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
+def _drop_incomplete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
     """The samples that have what they need, and what was left out in words."""
     path, cells, absent = table
     needed = list(cells) if missing != "mean" else keys
@@ -244,33 +244,32 @@ def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table,
     return _Table(path, cells[~lacking], absent[~lacking]), [note]
 
 
-def _inputs(
+def _make_inputs(
     table: _Table, used: list[str], categories: Sequence[str], standardize: bool
 ) -> np.ndarray:
     """float32 [N, d]."""
     columns: list[np.ndarray] = []
     for name in used:
         if name in categories:
-            codes, words = _distinct(table, name)
+            codes, words = _number_words(table, name)
             _check_many(table, name, len(words), "leave it out of the features")
             places = range(len(words))
             columns += [
-                _filled(table, name, np.where(codes < 0, np.nan, codes == place))
-                for place in places
+                _fill(table, name, np.where(codes < 0, np.nan, codes == place)) for place in places
             ]
         else:
-            values, away = (_filled(table, name, each) for each in _numbers(table, name))
+            values, away = (_fill(table, name, each) for each in _read_numbers(table, name))
             columns.append(
-                _standardized(away)
+                _standardize(away)
                 if standardize
-                else _rounded(table, name, values, away, "give `standardize: true`")
+                else _round(table, name, values, away, "give `standardize: true`")
             )
     return np.column_stack(columns).astype(np.float32)
 
 
-def _labels(table: _Table, label: str, task: Task) -> tuple[np.ndarray, list[str]]:
+def _number_labels(table: _Table, label: str, task: Task) -> tuple[np.ndarray, list[str]]:
     """Class of each sample, int64 [N], and the words of the classes."""
-    labels, classes = _distinct(table, label)
+    labels, classes = _number_words(table, label)
     if len(classes) == 1:
         raise DataError(f"{table.path}: column {label!r} has one class only, {shown(classes[0])}")
     if task is None:
@@ -278,16 +277,16 @@ def _labels(table: _Table, label: str, task: Task) -> tuple[np.ndarray, list[str
     return labels, classes
 
 
-def _targets(table: _Table, label: str) -> np.ndarray:
+def _read_targets(table: _Table, label: str) -> np.ndarray:
     """Numbers to predict, float32 [N]."""
-    return _rounded(
-        table, label, *_numbers(table, label), "subtract a constant from them in the file"
+    return _round(
+        table, label, *_read_numbers(table, label), "subtract a constant from them in the file"
     )
 
 
-def _clusters(table: _Table, owners: np.ndarray, names: list[str], cluster: str) -> list[int]:
+def _match_clusters(table: _Table, owners: np.ndarray, names: list[str], cluster: str) -> list[int]:
     """True cluster of each owner."""
-    codes, words = _distinct(table, cluster)
+    codes, words = _number_words(table, cluster)
     pairs = np.unique(np.stack([owners, codes]), axis=1)
     twice = np.flatnonzero(np.diff(pairs[0]) == 0)
     if twice.size:
@@ -297,7 +296,7 @@ def _clusters(table: _Table, owners: np.ndarray, names: list[str], cluster: str)
     return pairs[1].tolist()
 
 
-def _distinct(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarray, list[str]]:
+def _number_words(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarray, list[str]]:
     """Place of each cell of a column among the distinct words, int64 [N], -1 if missing; and these words.
 
     Numbers of one value are one. Numbers and words are sorted, or else in order of appearance. Raises DataError for
@@ -306,11 +305,11 @@ def _distinct(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarra
     import pandas as pd
 
     codes, words = pd.factorize(table.cells[name].mask(table.absent[name]))
-    keys, written, looks = list(map(_value, words)), dict[Any, str](), dict[str, str]()
+    keys, written, looks = list(map(_interpret, words)), dict[Any, str](), dict[str, str]()
     for key, word in zip(keys, words, strict=True):
         if (
             written.setdefault(key, word) == word
-            and (other := looks.setdefault(_look(word), word)) != word
+            and (other := looks.setdefault(_normalise(word), word)) != word
         ):
             raise DataError(
                 f"{table.path}: {name}: {ascii(other)} and {ascii(word)} look alike: write one of them"
@@ -322,12 +321,12 @@ def _distinct(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarra
     return np.array([*(order[key] for key in keys), -1])[codes], [written[key] for key in order]
 
 
-def _value(word: str) -> Decimal | str:
+def _interpret(word: str) -> Decimal | str:
     """Meaning of a name: a number has one value, however it is written."""
     return Decimal(word) if _NUMBER_AS_NAME.fullmatch(word) else word
 
 
-def _look(word: str) -> str:
+def _normalise(word: str) -> str:
     """Looks of a word to a reader: composed letters, no signs without width, blanks as one."""
     composed = unicodedata.normalize("NFC", word)
     seen = "".join(sign for sign in composed if unicodedata.category(sign) != "Cf")
@@ -341,7 +340,7 @@ def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
         raise DataError(f"{table.path}: {name}: {words:,} classes in {samples:,} samples; {hint}")
 
 
-def _numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _read_numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, and what each is away from the first one, both float64 [N]; NaN where a cell is missing.
 
     Numbers that are one in float64 are still apart in the second, such as nanoseconds since 1970.
@@ -370,7 +369,7 @@ def _numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
     return values, np.array(away)
 
 
-def _filled(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
+def _fill(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
     """The values of a column with their mean for each NaN."""
     absent = np.isnan(values)
     if absent.all():
@@ -378,7 +377,7 @@ def _filled(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
     return np.where(absent, values[~absent].mean(), values)
 
 
-def _standardized(away: np.ndarray) -> np.ndarray:
+def _standardize(away: np.ndarray) -> np.ndarray:
     """float64 [N] with mean 0 and standard deviation 1; a constant column is 0.
 
     They are given as what they are away from one of them, so that no column is too far from 0.
@@ -387,14 +386,12 @@ def _standardized(away: np.ndarray) -> np.ndarray:
     return centred / (centred.std() or 1.0)
 
 
-def _rounded(
-    table: _Table, name: str, values: np.ndarray, away: np.ndarray, hint: str
-) -> np.ndarray:
+def _round(table: _Table, name: str, values: np.ndarray, away: np.ndarray, hint: str) -> np.ndarray:
     """float32 [N]. Raises DataError for cells that are too large, and if it makes many distinct cells one."""
     for row in np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)[:1]:
         raise table.fault(row, name, f"is not a finite float32; {hint}")
     rounded = values.astype(np.float32)
-    left, before = len(np.unique(rounded)), len(np.unique(_standardized(away).astype(np.float32)))
+    left, before = len(np.unique(rounded)), len(np.unique(_standardize(away).astype(np.float32)))
     if left < 0.95 * before:  # a coincidence is none
         raise DataError(
             f"{table.path}: {name}: {before:,} distinct cells are {left:,} in float32; {hint}"

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from fairfl.data.checks import present, usable
+from fairfl.data.checks import find_form, usable
 from fairfl.data.interface import RemoteFile
 
 CLASSES = 10
@@ -62,7 +62,7 @@ class MnistFiles:
         Raises:
             SourceError: a file is missing or damaged.
         """
-        files = (present(raw, file, file.folder) for file in self.of(part))
+        files = (find_form(raw, file, file.folder) for file in self.of(part))
         arrays = [read_idx(usable(raw, file, file.folder)) for file in files]
         labels = np.concatenate(arrays[1::2]).astype(np.int64)
         test = np.arange(len(labels)) >= len(arrays[0]) if part == "all" else None

@@ -13,7 +13,7 @@ import numpy as np
 from fairfl.data.formats import archives
 
 
-def parts_of(part: str, every: tuple[str, ...] = ("train", "test")) -> tuple[str, ...]:
+def list_parts(part: str, every: tuple[str, ...] = ("train", "test")) -> tuple[str, ...]:
     """The published parts that an option `part` means, in the order of the rows."""
     return every if part == "all" else (part,)
 
@@ -57,14 +57,14 @@ def decode(pictures: Iterable[Picture], read: Callable[[str], bytes], side: int)
     return Decoded(inputs, labels, np.array([picture.part for picture in rows]), rgb)
 
 
-def folders(path: Path, parts: tuple[str, ...], ending: str, side: int) -> Decoded:
+def read_folders(path: Path, parts: tuple[str, ...], ending: str, side: int) -> Decoded:
     """Files <part>/<class>/<name>.<ending> of a tar archive, in the order of part, class and name.
 
     Raises:
         DataError: a damaged archive.
     """
     pattern = re.compile(rf"(?:.*/)?({'|'.join(parts)})/(\w+)/[^/]+\.{ending}")
-    contents = dict(archives.members(path, pattern.fullmatch))
+    contents = dict(archives.read_members(path, pattern.fullmatch))
     matches = filter(None, map(pattern.fullmatch, contents))
     pictures = (Picture(parts.index(match[1]), match[2], match[0], match[0]) for match in matches)
     return decode(pictures, contents.__getitem__, side)
