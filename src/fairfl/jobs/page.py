@@ -45,9 +45,9 @@ def write_rest(
 def _reason(log: Path) -> str:
     """The last line of a log that tells an error, else its last line."""
     lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
-    said = list(filter(str.strip, lines)) or ["its log is empty"]
+    words = list(filter(str.strip, lines)) or ["its log is empty"]
     return next(
-        (line for line in reversed(said) if line.startswith("error: ")), said[-1]
+        (line for line in reversed(words) if line.startswith("error: ")), words[-1]
     ).removeprefix("error: ")
 
 

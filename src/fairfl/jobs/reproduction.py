@@ -24,15 +24,15 @@ PICTURE = Path("docs/status.svg")
 
 def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
-    given = workload.config
+    chosen = workload.config
     everything = with_papers(Config(scale="full", recorded="only"), yaml_files(root / "papers"))
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
     for key in (*which, "recorded", "tuned", "verdict"):
-        value, wanted = getattr(given, key), getattr(everything, key)
-        if (sorted(value) if key == "papers" else value) != wanted:
+        value, needed = getattr(chosen, key), getattr(everything, key)
+        if (sorted(value) if key == "papers" else value) != needed:
             raise FairflError(
                 f"config.yaml: {key}: {shown(value)}: the committed texts describe all stored results: it must be "
-                f"{shown(wanted)} (`make report`)"
+                f"{shown(needed)} (`make report`)"
             )
 
 
@@ -72,16 +72,16 @@ def main(argv: list[str] | None = None) -> None:
         sums.write(args.root / FOLDER, named, below)
 
     store(files, f"{OWN.name}/")
-    made = texts(args.root, workload.papers)  # they read those files
-    files[numbers.DIFFERENCES] = made.pop(numbers.DIFFERENCES)
+    derived = texts(args.root, workload.papers)  # they read those files
+    files[numbers.DIFFERENCES] = derived.pop(numbers.DIFFERENCES)
     store(files, f"{OWN.name}/")
-    for path, text in made.items():
+    for path, text in derived.items():
         atomic.write_text(args.root / path, text)
-    print(f"wrote {', '.join(map(str, [*files, *made]))}")
+    print(f"wrote {', '.join(map(str, [*files, *derived]))}")
 
 
 def paper_of(line: Any) -> str:
-    """Whose artifact a number or a claim is of."""
+    """Name of the paper whose artifact a number or a claim is of."""
     return line.artifact.partition("_")[0]
 
 
@@ -106,20 +106,20 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
 
     stored = StoredResults(root, papers)
     counts = {paper.called: stored.counted(name) for name, paper in stored.papers.items()}
-    made = {
+    files = {
         TABLES / "index.md": stored.tables_page(),
         PICTURE: status_svg(counts),
         DIFFERENCES: differences_text(stored.differences()),
     }
     for name in stored.papers:
-        made[PAGES / f"{name}.md"] = stored.paper_page(name)
-        made[TABLES / f"{name}.md"] = stored.tables_page(name)
+        files[PAGES / f"{name}.md"] = stored.paper_page(name)
+        files[TABLES / f"{name}.md"] = stored.tables_page(name)
     names = vocabulary(root, stored)
     for path in sorted(chain(*(root.glob(f"{of}*.md") for of in ("", "docs/", "benchmarks/")))):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
         if f"{BEGIN}\n" in text:
-            made[page] = filled(text, names, str(page))
-    return made
+            files[page] = filled(text, names, str(page))
+    return files
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SummarySpec(JobSpec):
-    """What they depend on beside the results that they read."""
+    """Spec of a summary: its dependencies beside the results that it reads."""
 
     papers: dict[str, str] = Field(description="fingerprint of each paper")
     scale: str = Field(description="fingerprint of the scale")
@@ -33,7 +33,7 @@ class SummarySpec(JobSpec):
 
 
 def config(workload: "Workload") -> dict[str, Any]:
-    """What to run, not how (device, threads, folders)."""
+    """Keys that say what to run, not how (device, threads, folders)."""
     what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
     return workload.config.model_dump(mode="json", include=what)
 
@@ -74,6 +74,8 @@ def write(
     with job.run_context(args, *args.out):
         with opened.by_fairfl():  # the spec has what it says
             workload = load_workload(args.root, config)
-        made = text(workload, args)
-        for path, content in zip(args.out, [made] if isinstance(made, str) else made, strict=True):
+        texts = text(workload, args)
+        for path, content in zip(
+            args.out, [texts] if isinstance(texts, str) else texts, strict=True
+        ):
             atomic.write_text(path, content)

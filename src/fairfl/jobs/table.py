@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def spec(
     workload: "Workload", paper: str, artifact: str, files: dict[str, dict[str, str]]
 ) -> dict[str, Any]:
-    """What the artifact shows, and the files of its numbers by setting, run or choice."""
+    """Spec of an artifact, with the files of its numbers by setting, run or choice."""
     from fairfl.reporting.artifact import artifact_spec
 
     return artifact_spec(workload, f"{paper}_{artifact}", files).model_dump(mode="json")

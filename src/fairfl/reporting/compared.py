@@ -67,8 +67,8 @@ def metric_name(paper: Paper, name: str) -> str:
 
 def differing(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Each number that differs once, farthest from the published one first."""
-    found = (line for line, *_ in measurements(lines).values() if line.verdict in DIFFER)
-    return sorted(found, key=distance, reverse=True)
+    numbers = (line for line, *_ in measurements(lines).values() if line.verdict in DIFFER)
+    return sorted(numbers, key=distance, reverse=True)
 
 
 def distance(line: ComparisonLine) -> float:
@@ -103,8 +103,8 @@ def printed_number(
 
     def texts(value: float | None, spread: float | None, *words: str) -> tuple[str, str]:
         endless, missing = words
-        shown = printed_cell(value, unit, digits, endless=endless, missing=missing)
-        return shown, "" if spread is None else printed_spread(spread, unit, digits)
+        text = printed_cell(value, unit, digits, endless=endless, missing=missing)
+        return text, "" if spread is None else printed_spread(spread, unit, digits)
 
     if row is None:
         titles, artifact = titles_of(paper), paper.artifacts[line.artifact.partition("_")[2]]

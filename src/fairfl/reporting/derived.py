@@ -33,9 +33,9 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
 
-    def made(block: re.Match[str]) -> str:
+    def rebuild(block: re.Match[str]) -> str:
         try:
-            made = re.sub(
+            content = re.sub(
                 " +$", "", environment.from_string(block[1]).render(names).strip("\n"), flags=re.M
             )
         except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -43,9 +43,9 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
             raise FairflError(
                 f"{file}: line {line}: the derived text cannot be made: {error}"
             ) from error
-        return f"{BEGIN}\n{block[1]}\n-->\n{made}\n{END}"
+        return f"{BEGIN}\n{block[1]}\n-->\n{content}\n{END}"
 
-    result, blocks = _BLOCK.subn(made, text)
+    result, blocks = _BLOCK.subn(rebuild, text)
     marks = re.findall(rf"^{BEGIN}$", text, re.M), re.findall(rf"^{END}$", text, re.M)
     if any(len(each) != blocks for each in marks):
         raise FairflError(

@@ -62,14 +62,14 @@ _SEED = ", seed "  # as data that are drawn say it
 
 
 def condensed(sources: Iterable[str]) -> list[str]:
-    """Sources, as one where they differ only in the seed that data are drawn with, or in the code of recorded runs."""
+    """Sources, as one where they differ only in the seed of drawn data, or in the code of stored runs."""
     groups: dict[str, tuple[set[int], dict[str, None]]] = {}
     for source in filter(None, sources):
         text, _, code = source.partition(CODE)
         base, _, seed = text.rpartition(_SEED)
-        drawn = bool(base) and seed.isdecimal()
-        seeds, codes = groups.setdefault(base if drawn else text, (set(), {}))
-        seeds |= {int(seed)} if drawn else set()
+        is_seeded = bool(base) and seed.isdecimal()
+        seeds, codes = groups.setdefault(base if is_seeded else text, (set(), {}))
+        seeds |= {int(seed)} if is_seeded else set()
         codes[code] = None
     texts = []
     for base, (seeds, codes) in groups.items():
@@ -90,23 +90,23 @@ def _spelled(seeds: list[int]) -> str:
 class Footer:
     """Sentences of a note: what is said, and of whom."""
 
-    said: dict[str, list[str]] = field(default_factory=dict, kw_only=True)
+    entries: dict[str, list[str]] = field(default_factory=dict, kw_only=True)
 
     def say(self, sentence: str) -> None:
         """Add a sentence to the remarks, once."""
-        self.said.setdefault(sentence, [])
+        self.entries.setdefault(sentence, [])
 
     def remark(self, what: str, names: Iterable[str]) -> None:
         """Add 'what: a, b.' to the remarks if there are names, each once."""
-        if new := [name for name in names if name not in self.said.get(what, ())]:
-            self.said.setdefault(what, []).extend(new)
+        if new := [name for name in names if name not in self.entries.get(what, ())]:
+            self.entries.setdefault(what, []).extend(new)
 
     @property
     def remarks(self) -> list[str]:
         """Sentences."""
         return [
             f"{what}: {('; ' if ',' in ''.join(names) else ', ').join(names)}." if names else what
-            for what, names in self.said.items()
+            for what, names in self.entries.items()
         ]
 
     def say_bars(self, seeds: Iterable[float]) -> None:
@@ -136,7 +136,7 @@ def data_name(label: str) -> str:
 
 
 class SettingFacts(Strict):
-    """What an artifact says about a setting."""
+    """Facts that an artifact states about a setting."""
 
     data: str = Field(description="label of the data set: 'digits (stand-in for emnist)'")
     rounds: int = Field(gt=0)
@@ -168,7 +168,7 @@ class SettingFacts(Strict):
 
 
 class Facts(Strict):
-    """What the numbers of an artifact were made from."""
+    """Facts that the numbers of an artifact were made from."""
 
     scale: str
     telling: str = Field(

@@ -45,10 +45,10 @@ def is_formula(text: str) -> bool:
     """True if what stands between two dollars is mathematics that LaTeX itself sets, and does nothing else."""
     commands = _COMMAND.findall(text)
     bare = _COMMAND.sub("x", text)
-    known = all(name in _COMMANDS or name in _SYMBOLS for name in commands)
-    known &= commands.count("left") == commands.count("right")
+    is_known = all(name in _COMMANDS or name in _SYMBOLS for name in commands)
+    is_known &= commands.count("left") == commands.count("right")
     dangling = re.search(r"\^\s*\^|[_^]\s*([}_^]|$)|^\s*$", bare)
-    return known and not dangling and not re.search(r"[%#&~]", bare) and _balanced(bare)
+    return is_known and not dangling and not re.search(r"[%#&~]", bare) and _balanced(bare)
 
 
 def _balanced(text: str) -> bool:
@@ -72,10 +72,13 @@ def apply(
     `marked` formulas keep their dollars. Mathematics that is not allowed is text.
     """
     written, at, dollar = [], 0, "$" * marked
-    for found in _FORMULA.finditer(text):
-        if allowed(found[1]):
-            written += [plain(_read(text[at : found.start()])), f"{dollar}{math(found[1])}{dollar}"]
-            at = found.end()
+    for formula in _FORMULA.finditer(text):
+        if allowed(formula[1]):
+            written += [
+                plain(_read(text[at : formula.start()])),
+                f"{dollar}{math(formula[1])}{dollar}",
+            ]
+            at = formula.end()
     return "".join([*written, plain(_read(text[at:]))])
 
 

@@ -18,18 +18,18 @@ MIN_FOR_PERCENT = 20  # numbers, for a share of them in percent, and for a word
 AGREEMENT = {0.9: "agrees", 0.5: "mostly agrees", 0.1: "mostly differs", 0.0: "differs"}
 
 
-def share(found: Count) -> str:
+def share(count: Count) -> str:
     """'62 %' of what was checked agrees or is close; '–' where nothing conclusive was."""
-    of = found.conclusive
-    return f"{100 * (found.agree + found.close) / of:.0f} %" if of else "–"
+    of = count.conclusive
+    return f"{100 * (count.agree + count.close) / of:.0f} %" if of else "–"
 
 
-def claims_text(found: ClaimCount) -> str:
+def claims_text(count: ClaimCount) -> str:
     """'3 of 76 supported, 1 refuted, 5 inconclusive': of all claims, whether or not they could be checked."""
-    if not found.checked:
+    if not count.checked:
         return "–"
-    rest = [(found.statuses[word], word) for word in ("refuted", "inconclusive")]
-    supported = f"{found.statuses['supported']} of {found.statuses.total()} supported"
+    rest = [(count.statuses[word], word) for word in ("refuted", "inconclusive")]
+    supported = f"{count.statuses['supported']} of {count.statuses.total()} supported"
     return ", ".join([supported, *(f"{many} {word}" for many, word in rest if many)])
 
 
@@ -38,7 +38,7 @@ class PaperLine:
     """A paper in one line: counts of its numbers, of its claims, and its main result from baseline to method."""
 
     paper: Paper
-    found: Count
+    count: Count
     claims: str
     main: str = "–"
     published: str = "–"
@@ -47,31 +47,31 @@ class PaperLine:
     @property
     def verdict(self) -> str:
         """'43 % run, mostly differs'."""
-        found = self.found
-        if not found.checked:
+        count = self.count
+        if not count.checked:
             return "not run"
-        return f"{100 * found.checked / found.published:.0f} % run, {self.agreement}"
+        return f"{100 * count.checked / count.published:.0f} % run, {self.agreement}"
 
     @property
     def agreement(self) -> str:
         """A word of `AGREEMENT` by the share of conclusive numbers that agree or are close."""
-        found = self.found
-        if found.conclusive < MIN_FOR_PERCENT:
+        count = self.count
+        if count.conclusive < MIN_FOR_PERCENT:
             return "too few to tell"
-        good = (found.agree + found.close) / found.conclusive
+        good = (count.agree + count.close) / count.conclusive
         return next(word for least, word in AGREEMENT.items() if good >= least)
 
     @property
     def agreeing(self) -> str:
         """The share of conclusive numbers that agree or are close, '2 of 3' of too few for a share."""
-        found, of = self.found, self.found.conclusive
+        count, of = self.count, self.count.conclusive
         few = 0 < of < MIN_FOR_PERCENT
-        return f"{found.agree + found.close} of {of}" if few else share(found)
+        return f"{count.agree + count.close} of {of}" if few else share(count)
 
     @property
     def shares(self) -> dict[str, int]:
-        """How many of its numbers agree, are close, differ, are inconclusive or were not run."""
-        return shares(self.found)
+        """Numbers that agree, are close, differ, are inconclusive or were not run."""
+        return shares(self.count)
 
 
 def lines_of(

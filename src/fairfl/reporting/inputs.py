@@ -116,13 +116,13 @@ class Inputs(Footer):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """How settings are called: by the option `labels`, else by their ids."""
+        """Names of settings: by the option `labels`, else their ids."""
         titles = self.spec.artifact.options.get("labels", {})
         return {setting: titles.get(setting, setting) for setting in self.settings}
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """What stands above the panels of settings: their names, and what stood in for the data.
+        """Titles of panels of settings: their names, and what stood in for the data.
 
         'MNIST (here: digits)', or 'two shards each (digits for MNIST)' if the title does not name the data.
         """
@@ -130,8 +130,8 @@ class Inputs(Footer):
         for setting, name in self.names.items():
             here = self.spec.settings[setting].stand_in
             substitute, _, original = here.partition(" for ")
-            shown = f"here: {substitute}" if here and original in name else here
-            panels[setting] = f"{name} ({shown})" if here else name
+            words = f"here: {substitute}" if here and original in name else here
+            panels[setting] = f"{name} ({words})" if here else name
         return panels
 
     def rows_in(self, setting: str) -> list[ShownRow]:
@@ -168,13 +168,13 @@ class Inputs(Footer):
         ]
         for sentence in grouped(changed, len(self.settings)):
             self.say(sentence)
-        shown = {
+        places = {
             (name, row.algorithm, row.hyperparameters)
             for name in self.settings
             for row in self.rows_in(name)
         }
         self.remark(
-            SOURCES[1], filter(None, [describe_numerics(self.results.arithmetic_of(shown))])
+            SOURCES[1], filter(None, [describe_numerics(self.results.arithmetic_of(places))])
         )
         return cells
 
@@ -195,7 +195,7 @@ class Inputs(Footer):
         return expanded(column, setting, self.ours, self._reported)
 
     def metric(self, name: str) -> Metric:
-        """What the artifact's paper says of a metric, or of its family."""
+        """Description of a metric, or of its family, in the artifact's paper."""
         described = metric_of(self.spec.metrics, name, self._owners)
         assert described is not None  # columns are checked when the paper is read
         return described
@@ -207,9 +207,9 @@ class Inputs(Footer):
         return list(map(literal, different.pop())) if len(different) == 1 else []
 
     def clients(self, setting: str) -> list[str]:
-        """What the clients of a setting are called (first seed): by their owners, where the data name them."""
-        dealt = partition_file.read(Path(self._file("partition", setting)))
-        return dealt.owners or [f"client {client}" for client in range(dealt.clients)]
+        """Names of the clients of a setting (first seed): their owners, where the data name them."""
+        partition = partition_file.read(Path(self._file("partition", setting)))
+        return partition.owners or [f"client {client}" for client in range(partition.clients)]
 
     def reported_point(self, setting: str, row: ShownRow, metric: str) -> float | None:
         """The paper's number to draw beside ours; None if it is not known or of another experiment."""

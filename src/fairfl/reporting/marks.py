@@ -30,17 +30,17 @@ class WordTable(NamedTuple):
 
 def marks(words: Iterable[str]) -> str:
     """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
-    known = set(words)
-    return "".join(mark for word, mark in MARKS.items() if word in known)
+    present = set(words)
+    return "".join(mark for word, mark in MARKS.items() if word in present)
 
 
 def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
     """A sentence for each mark in use; `what` was lost or assumed."""
-    known = set(words)
+    present = set(words)
     return [
         f"{mark} {_MEANINGS[word].format(what=what)}."
         for word, mark in MARKS.items()
-        if word in known
+        if word in present
     ]
 
 
@@ -50,8 +50,8 @@ def words_of(artifact: SelectedArtifact, used: Iterable[UsedValue]) -> WordTable
         return WordTable(artifact.header, artifact.content, [])
     places = {name: place for place, name in enumerate(artifact.options.get("printed", []))}
     named = [(f"{one.algorithm}.{one.hyperparameter}", one) for one in used]
-    kept = [(name, one) for name, one in named if name in places or not places]
-    values = [one for _, one in sorted(kept, key=lambda pair: places.get(pair[0], 0))]
+    printed = [(name, one) for name, one in named if name in places or not places]
+    values = [one for _, one in sorted(printed, key=lambda pair: places.get(pair[0], 0))]
     texts: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in values:
         text = str(one.value)
@@ -59,7 +59,7 @@ def words_of(artifact: SelectedArtifact, used: Iterable[UsedValue]) -> WordTable
         of_algorithm = texts.setdefault((one.algorithm, one.title), {})
         of_algorithm.setdefault(one.hyperparameter, []).append(text + marks([one.provenance]))
     rows: list[list[Words]] = [
-        [title, [(key, ", ".join(shown)) for key, shown in keys.items()]]
+        [title, [(key, ", ".join(values_of)) for key, values_of in keys.items()]]
         for (_, title), keys in texts.items()
     ]
     return WordTable(

@@ -34,15 +34,15 @@ def frame_of(
     `number`, `row` (its label), and of setting, row and metric the place in the paper's order, `row_at` and so on."""
     frame = pd.DataFrame(list(numbers), columns=["setting", "of", "metric", "number"])
     frame["row"] = [row.label for row in frame["of"]]
-    first = {"setting": artifact.settings, "of": rows, "metric": artifact.columns}
-    for key, known in first.items():
-        places = {one: at for at, one in enumerate(dict.fromkeys([*known, *frame[key]]))}
+    orders = {"setting": artifact.settings, "of": rows, "metric": artifact.columns}
+    for key, order in orders.items():
+        places = {one: at for at, one in enumerate(dict.fromkeys([*order, *frame[key]]))}
         frame[f"{'row' if key == 'of' else key}_at"] = [places[one] for one in frame[key]]
     return frame
 
 
 class Heading(NamedTuple):
-    """What stands above a column or in front of a line: a setting, a row or a metric."""
+    """Title of a column or line: a setting, a row or a metric."""
 
     name: str
     metric: Metric | None
@@ -76,7 +76,7 @@ class Pivot:
         settings: Mapping[str, str],
         words: Mapping[ShownRow, Collection[str]],
     ) -> list[tuple[Heading, ...]]:
-        """What stands in front of each line or above each column. `metrics` and `settings` name them, `words` say how
+        """Headings of each line or column. `metrics` and `settings` name them, `words` say how
         the hyper-parameters of rows are known: one axis bears the marks of the rows whose numbers a heading holds."""
         bears = "row" if "row" in self.axes else "setting"
         inside: dict[tuple[str, ...], dict[ShownRow, None]] = {}
@@ -87,8 +87,8 @@ class Pivot:
         def heading(axis: str, key: str, rows: list[ShownRow]) -> Heading:
             metric = metric_of(metrics, key) if axis == "metric" else None
             name = metric.name if metric else settings.get(key, key) if axis == "setting" else key
-            known = {word for row in rows if axis == bears for word in words.get(row, ())}
-            return Heading(name, metric, rows[0] if axis == "row" else None, marks(known))
+            marked = {word for row in rows if axis == bears for word in words.get(row, ())}
+            return Heading(name, metric, rows[0] if axis == "row" else None, marks(marked))
 
         return [
             tuple(

@@ -52,8 +52,8 @@ class Ranked:
 
 def split(inputs: Inputs, apart: list[str]) -> tuple[list[ShownRow], list[ShownRow]]:
     """The rows that have numbers: those to be ranked together, and those that are a class of their own."""
-    rows, wanted = inputs.measured(), {selected_by(text) for text in apart}
-    own = [row for row in rows if wanted & {row.algorithm, row.variant}]
+    rows, selected = inputs.measured(), {selected_by(text) for text in apart}
+    own = [row for row in rows if selected & {row.algorithm, row.variant}]
     return [row for row in rows if row not in own], own
 
 

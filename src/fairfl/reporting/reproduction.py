@@ -93,10 +93,10 @@ class StoredResults:
     # -- in words --------------------------------------------------------------------------------
     def say(self, *names: str) -> str:
         """'Of 65 numbers 62 have been checked at full scale: 56 agree, 1 close, 2 differ, 3 inconclusive.'"""
-        found = self.counted(*names)
-        counts = f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
-        checked = f"{found.checked:,} have been checked at full scale"
-        return f"Of {found.published:,} numbers {checked}: {counts}, {found.inconclusive:,} inconclusive."
+        numbers = self.counted(*names)
+        counts = f"{numbers.agree:,} agree, {numbers.close:,} close, {numbers.differ:,} differ"
+        checked = f"{numbers.checked:,} have been checked at full scale"
+        return f"Of {numbers.published:,} numbers {checked}: {counts}, {numbers.inconclusive:,} inconclusive."
 
     def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
         """Some numbers of an artifact beside the paper's, in its layout; rows as selectors ('fedfv/alpha=0.1')."""

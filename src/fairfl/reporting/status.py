@@ -14,14 +14,14 @@ COLOURS = {
 }
 
 
-def shares(found: Count) -> dict[str, int]:
+def shares(count: Count) -> dict[str, int]:
     """Numbers of a paper by what stands in COLOURS."""
     counts = (
-        found.agree,
-        found.close,
-        found.differ,
-        found.inconclusive,
-        found.published - found.checked,
+        count.agree,
+        count.close,
+        count.differ,
+        count.inconclusive,
+        count.published - count.checked,
     )
     return dict(zip(COLOURS, counts, strict=True))
 
@@ -34,13 +34,13 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.18, below / height, 0.78, 1 - (below + 0.05) / height))
-    labels = [f"{name} ({found.published:,})" for name, found in counts.items()]
+    labels = [f"{name} ({count.published:,})" for name, count in counts.items()]
     left = [0.0] * len(counts)
     for word, colour in COLOURS.items():
-        many = [shares(found)[word] for found in counts.values()]
+        many = [shares(count)[word] for count in counts.values()]
         widths = [
-            100 * number / max(1, found.published)
-            for number, found in zip(many, counts.values(), strict=True)
+            100 * number / max(1, count.published)
+            for number, count in zip(many, counts.values(), strict=True)
         ]
         bars = axes.barh(labels, widths, left=left, color=colour, height=0.7, label=word)
         texts = [

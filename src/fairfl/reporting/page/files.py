@@ -36,7 +36,7 @@ class Files:
 
     @opened.by_fairfl()
     def text(self, path: str) -> str:
-        """What a file says, '' if it is not there."""
+        """Content of a file, '' if it is not there."""
         try:
             return inputs.read_bytes(self.results / path).decode("utf-8", errors="replace")
         except (FileNotFoundError, IsADirectoryError):

@@ -50,7 +50,7 @@ def describe_code(root: Path) -> dict[str, str]:
 
 
 def describe_runs(summaries: Summaries) -> dict[str, Any]:
-    """How many `runs`, their `seconds`, `numerics`, `machines`, `versions`, `sources` of data, changed `partitions`."""
+    """Number of `runs`, `seconds`, `numerics`, `machines`, `versions`, `sources` of data, changed `partitions`."""
     runs = summaries.values()
     machines = Counter(str(run["processor"]) for run in runs if run.get("processor"))
     versions = {

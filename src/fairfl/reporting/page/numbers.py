@@ -76,7 +76,7 @@ def _table(
     labels: Mapping[str, str],
     provenances: Provenances,
 ) -> dict[str, Any]:
-    """What the template shows of a pivot."""
+    """View of a pivot for the template."""
     cells = pivot.lines(lambda *ones: list(map(number, ones)), lambda words: [])
     above, front = (
         pivot.heads(side, metrics, labels, provenances)

@@ -163,9 +163,9 @@ def artifact_view(
     own = {run: summary for run, summary in summaries.items() if run in runs}
     owners = {tuple(summary.get("owners") or ()) for summary in own.values()}
     described = {
-        metric: found
+        metric: metric_here
         for metric in dict.fromkeys(line.metric for line in lines)
-        if (found := metric_of(source.metrics, metric, *owners if len(owners) == 1 else ()))
+        if (metric_here := metric_of(source.metrics, metric, *owners if len(owners) == 1 else ()))
     }
     source = source.model_copy(update={"metrics": source.metrics | described})
     full, full_claims = ran_by_place(stored.numbers), {one.claim: one for one in stored.claims}

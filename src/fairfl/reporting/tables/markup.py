@@ -48,10 +48,9 @@ def markdown_page(
     artifact: SelectedArtifact, facts: Facts, tables: list[str], note_text: str
 ) -> str:
     """The title line, with the mark of what tells nothing and what stood in for the paper's data; tables; note."""
-    title = [facts.telling] * bool(facts.telling) + [f"Stand-in: {facts.stand_in}."] * bool(
-        facts.stand_in
-    )
-    head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, title)])
+    stand_in = f"Stand-in: {facts.stand_in}." if facts.stand_in else ""
+    marks = filter(None, (facts.telling, stand_in))
+    head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, marks)])
     return "\n\n".join(part for part in (head, *tables, markdown(note_text)) if part) + "\n"
 
 
@@ -142,14 +141,15 @@ def latex_page(
     """
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), facts.telling) if part)
-    called = f"{paper}, {artifact.title}" + f"; stand-in: {facts.stand_in}" * bool(facts.stand_in)
+    stand_in = f"; stand-in: {facts.stand_in}" if facts.stand_in else ""
+    name_in_paper = f"{paper}, {artifact.title}{stand_in}"
     packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
     long = "\n".join(tabulars).count("\\\\\n") > PAGE
     floats = [[tabular] for tabular in tabulars] if long else [tabulars]
     for number, inside in enumerate(floats, start=1):
-        part = f"{called}; part {number} of {len(floats)}" if floats[1:] else called
+        part = f"{name_in_paper}; part {number} of {len(floats)}" if floats[1:] else name_in_paper
         text += [
             "\\begin{table}[htbp]",
             "\\centering\\small",
@@ -166,7 +166,7 @@ def latex_page(
 
 @dataclass(frozen=True)
 class Markup:
-    """How a table is written in a language."""
+    """Functions that write a table in a language."""
 
     text: Callable[[str], str]
     number: Callable[[str], str]

@@ -67,7 +67,7 @@ class Number:
 
     @property
     def score(self) -> float:
-        """What it is compared by, as printed, more is better; NaN if there is nothing to compare."""
+        """Value to be compared, as printed, more is better; NaN if there is nothing to compare."""
         mean = self.ours.mean
         if mean is None or self.metric.direction is None:
             return math.nan
@@ -77,7 +77,7 @@ class Number:
 
 def numbers_of(inputs: Inputs) -> pd.DataFrame:
     """The table's numbers, line by line; of a row without a name where they belong to no algorithm."""
-    spec, found = inputs.spec, list[tuple[str, ShownRow, str, Number]]()
+    spec, numbers = inputs.spec, list[tuple[str, ShownRow, str, Number]]()
     rows = {
         row: RowProvenance(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, spec.artifact.rows, strict=True)
@@ -85,8 +85,8 @@ def numbers_of(inputs: Inputs) -> pd.DataFrame:
     for setting in inputs.settings:
         for row, provenance in rows.items():
             if row.setting in (None, setting):
-                found += _line(inputs, setting, row, provenance)
-    frame = frame_of(inputs.spec.artifact, inputs.rows, found)
+                numbers += _line(inputs, setting, row, provenance)
+    frame = frame_of(inputs.spec.artifact, inputs.rows, numbers)
     scores = pd.Series([number.score for number in frame["number"]], frame.index, float)
     groups = scores.groupby([frame["metric"], frame["setting"]])
     best = (groups.transform("count") > 1) & (scores == groups.transform("max"))
@@ -99,14 +99,14 @@ def _line(
     inputs: Inputs, setting: str, row: ShownRow, provenance: RowProvenance
 ) -> list[tuple[str, ShownRow, str, Number]]:
     """The numbers of a row. Beside choices, counts and what settings say stands the paper's number."""
-    given = inputs.spec.artifact.columns_for(row.algorithm, setting)
-    columns = [metric for column in given for metric in inputs.members(column, setting)]
-    found = {metric: inputs.cell(setting, row, metric) for metric in columns}
-    kinds, ran = set(map(origin, columns)), any(cell and cell.seeds for cell in found.values())
+    families = inputs.spec.artifact.columns_for(row.algorithm, setting)
+    columns = [metric for column in families for metric in inputs.members(column, setting)]
+    cells = {metric: inputs.cell(setting, row, metric) for metric in columns}
+    kinds, ran = set(map(origin, columns)), any(cell and cell.seeds for cell in cells.values())
     nothing = next((why for kind, why in _NOTHING.items() if kind in kinds and not ran), MISSING)
     rounds = inputs.spec.settings[setting].rounds
     numbers = []
-    for metric, cell in found.items():
+    for metric, cell in cells.items():
         described, ours = inputs.metric(metric), cell or Cell(None, unit=inputs.metric(metric).unit)
         alone = origin(metric) in ("tidy", "timed")
         reported = None if alone else inputs.reported(setting, row, metric)

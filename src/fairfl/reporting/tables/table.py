@@ -148,7 +148,7 @@ def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     def cell(markup: Markup, words: Words) -> str:
         if isinstance(words, str):
             return markup.text(words)
-        return "; ".join(f"{markup.key(key)}: {markup.text(shown)}" for key, shown in words)
+        return "; ".join(f"{markup.key(key)}: {markup.text(values)}" for key, values in words)
 
     tables = {}
     # A last column of prose has a width, or it leaves LaTeX's page.

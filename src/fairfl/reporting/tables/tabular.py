@@ -54,14 +54,14 @@ def with_words(pivot: Pivot, words: Sequence[Words], settings: Sequence[str], wh
             f"{where}: options.words: no place for words unless lines are settings, columns metrics"
         )
     for added in words:
-        known = [keys[-1] for keys in cells.columns]
-        if added.after not in known:
+        columns = [keys[-1] for keys in cells.columns]
+        if added.after not in columns:
             raise FairflError(
-                f"{where}: options.words: no column {added.after!r}{nearest(added.after, known)}"
+                f"{where}: options.words: no column {added.after!r}{nearest(added.after, columns)}"
             )
         column = (*[""] * (cells.columns.nlevels - 1), added.title)
         texts = [added.texts.get(setting, "") for setting in down]
-        cells.insert(known.index(added.after) + 1, column, texts)
+        cells.insert(columns.index(added.after) + 1, column, texts)
     return replace(pivot, cells=cells)
 
 
