@@ -255,12 +255,13 @@ def test_paired_differences_are_corrected_within_a_panel(tmp_path):
 
 
 # -- FOCUS ------------------------------------------------------------------------------------
-def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_surrogates(tmp_path):
-    """Five agents; those of a cluster are not neighbours."""
+@pytest.mark.parametrize("seeds", [(0, 1), (0,)])
+def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_surrogates(tmp_path, seeds):
+    """Five agents; those of a cluster are not neighbours. One seed has no error bars."""
     bayes = [0.2, 0.1, 0.1, 0.3, 0.1]
     excess = {"fedavg": [0.2, 0.05, 0.06, 0.5, 0.07], "focus": [0.05, 0.02, -0.04, 0.1, 0.0]}
     lines = []
-    for name, seed, k in product(excess, (0, 1), range(5)):
+    for name, seed, k in product(excess, seeds, range(5)):
         run, value = (A, name, "M=3" if name == "focus" else "", seed), excess[name][k] + seed / 50
         numbers = {"excess": value, "loss": bayes[k] + value} | ({"cluster": k % 3} if name == "focus" else {})
         lines += [(*run, f"{metric}_client_{k}", number, "nats") for metric, number in numbers.items()]
@@ -280,6 +281,8 @@ def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_su
             assert above.get_y() + above.get_height() == pytest.approx(max(agent.loss, agent.bayes))
             filled = above.get_facecolor()[3] > 0
             assert (filled, above.get_hatch() is None) == (agent.excess >= 0, agent.excess >= 0)
+        (whiskers,) = axes.collections
+        assert np.isfinite(whiskers.get_segments()).any() == (len(seeds) > 1)
     assert (frame["excess"] < 0).sum() == 1
     (legend,) = drawing.legends
     assert legend.get_texts()[-1].get_text() == "negative excess risk"

@@ -161,7 +161,8 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
     for look, part in ((_EXCESS, finite["excess"] >= 0), (_NEGATIVE, finite["excess"] < 0)):
         axes.bar(finite.index[part], finite["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
     bar: style.Look = {"color": style.DARK, "linewidth": 0.8}
-    axes.errorbar(finite.index, finite["loss"], finite["loss_std"], fmt="none", **bar)
+    spread = finite["loss_std"].where(finite["seeds"] > 1)
+    axes.errorbar(finite.index, finite["loss"], spread, fmt="none", **bar)
     axes.plot(finite.index, finite["bayes"] + finite["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
     axes.grid(axis="x", visible=False)

@@ -112,7 +112,14 @@ def _draw_bars(
             if cell := inputs.cell(setting, row, f"{family}_client_{client}"):
                 mean, std = mean_and_std(cell)
                 at = client + (number - (len(rows) - 1) / 2) * width
-                axes.bar(at, mean, width * 0.92, yerr=std, color=looks[row]["color"], zorder=2)
+                axes.bar(
+                    at,
+                    mean,
+                    width * 0.92,
+                    yerr=std if cell.seeds > 1 else None,
+                    color=looks[row]["color"],
+                    zorder=2,
+                )
                 numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
                 records.append({**row.names(setting), "panel": family, **numbers})
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])
