@@ -10,8 +10,8 @@ import pytest
 from benchmarks.pretend import finish
 
 from fairfl.experiments.workload import load_workload
-from fairfl.runtime import arithmetic, records
-from fairfl.workflow.rerun import Rerun
+from fairfl.runtime import arithmetic, kept, records
+from fairfl.workflow.rerun import KEPT, Rerun
 from tests.defaults import copy_config
 from tests.workflow.graphs import graph_of
 
@@ -101,6 +101,16 @@ def test_jobs_nearest_above(stored):
     rerun = Rerun(stored.graph)
     assert rerun.nearest(stored.eagle) == [stored.data]
     assert rerun.nearest(f"collect/{stored.setting}") == [stored.data, stored.eagle]
+
+
+def test_a_kept_result_comes_back_only_while_it_is_known_what_it_would_read(stored):
+    job, record = stored.graph.job(stored.fedavg), Path(stored.graph.record(stored.partition))
+    kept.keep(job.results, job.name, Path(job.record), damaged=False)
+    assert stored.why(job.name) == KEPT
+    stored.edit(stored.partition, lambda spec: spec.update(clients=99))
+    assert stored.why(job.name) == "never finished"
+    record.unlink()
+    assert stored.why(job.name) == "never finished"
 
 
 def test_an_arithmetic_that_is_not_known_is_not_another(stored):
