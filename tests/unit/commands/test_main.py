@@ -38,9 +38,17 @@ def became(monkeypatch):
         (["store", "--config", "scale=full"], ["record", "--config", "scale=full", "--cores", "all"]),
         (["tune", "-n"], ["tuned", "-n", "--cores", "all"]),
         (["run", "mine", "--config", "papers=mine"], ["mine", "--config", "papers=mine", "--cores", "all"]),
-        (["run", "-c2", "-n"], ["-c2", "-n"]),
-        (["run", "--cores=2"], ["--cores=2"]),
-        (["run", "--workflow-profile", "profiles/slurm"], ["--workflow-profile", "profiles/slurm"]),
+        *(
+            (["run", *words], words)
+            for words in (
+                ["-c2", "-n"],
+                ["-j", "eagle"],
+                ["-nc1"],
+                ["--cores=2"],
+                ["--profile=profiles/slurm"],
+                ["--workflow-profile", "profiles/slurm"],
+            )
+        ),
     ],
 )
 def test_plan_and_run_are_snakemake(became, root, words, line):
@@ -101,15 +109,9 @@ def test_all_configs_of_a_command_line_count(heard):
         config,
         ["eagle", "fedfv", "focus"],
     )
-
-
-def test_of_a_key_that_is_given_twice_the_later_value_counts(heard):
-    """As `make stored-results` says its own after what the user says."""
+    # Of a key that is given twice the later value: `make stored-results` says its own after what the user says.
     given = ("--config", "scale=small", "papers=fedfv", "--config", "scale=full", "recorded=only")
-    assert heard(*given, "--", "reproduction") == (
-        {"scale": "full", "papers": "fedfv", "recorded": "only"},
-        ["reproduction"],
-    )
+    assert heard(*given, "--", "all") == ({"scale": "full", "papers": "fedfv", "recorded": "only"}, ["all"])
 
 
 def test_words_that_are_no_configuration_stay_as_they_are():
@@ -129,13 +131,3 @@ def test_words_that_are_no_configuration_stay_as_they_are():
 def test_what_snakemake_would_answer_with_a_traceback(word, message):
     with pytest.raises(FairflError, match=re.escape(message)):
         snakemake.run(["--config", "scale=full", word])
-
-
-@pytest.mark.parametrize("word", ["-c1", "-j", "-nc1", "--cores=2", "--profile=profiles/slurm"])
-def test_cores_that_are_said_stay(word):
-    assert snakemake.with_cores([word, "eagle"]) == [word, "eagle"]
-
-
-@pytest.mark.parametrize("word", ["-n", "--config", "eagle"])
-def test_all_cores_otherwise(word):
-    assert snakemake.with_cores([word]) == [word, "--cores", "all"]

@@ -22,37 +22,32 @@ def keep_sigterm():
     signal.signal(signal.SIGTERM, old)
 
 
-def outcome(error, capsys):
-    """Exit code and standard error of a command that raises."""
+def command(body: str, call: str = "cli.run(main)"):
+    """A command in a process."""
+    code = f"{FRAME}def main(argv):\n    {body}\n{call}"
+    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
 
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        *(
+            (kind("a: is wrong"), 1, "error: a: is wrong\n")
+            for kind in (FairflError, OptionError, DataError, SourceError)
+        ),
+        (PermissionError(13, "Permission denied", "x/y"), 1, "error: x/y: Permission denied\n"),
+        (OSError("odd"), 1, "error: odd\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_expected_error_is_one_line(error, code, said, capsys):
     def main(argv):
         assert argv is None
         raise error
 
     with pytest.raises(SystemExit) as stop:
         cli.run(main)
-    return stop.value.code, capsys.readouterr().err
-
-
-def command(body: str, call: str = "cli.run(main)"):
-    """The same in a process."""
-    code = f"{FRAME}def main(argv):\n    {body}\n{call}"
-    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
-
-
-@pytest.mark.parametrize("kind", [FairflError, OptionError, DataError, SourceError])
-def test_an_expected_error_is_one_line(kind, capsys):
-    assert outcome(kind("a: is wrong"), capsys) == (1, "error: a: is wrong\n")
-
-
-def test_an_error_of_the_system_names_the_file(capsys):
-    error = PermissionError(13, "Permission denied", "x/y")
-    assert outcome(error, capsys) == (1, "error: x/y: Permission denied\n")
-    assert outcome(OSError("odd"), capsys) == (1, "error: odd\n")
-
-
-def test_ctrl_c_exits_with_130_and_says_nothing(capsys):
-    assert outcome(KeyboardInterrupt(), capsys) == (130, "")
+    assert (stop.value.code, capsys.readouterr().err) == (code, said)
 
 
 @pytest.mark.parametrize("lines", [1, 10**6])

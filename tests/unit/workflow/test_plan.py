@@ -113,6 +113,13 @@ def test_a_kept_result_comes_back_only_while_it_is_known_what_it_would_read(stor
     assert stored.why(job.name) == "never finished"
 
 
+def test_a_kept_result_of_another_spec_stays_away(stored):
+    job = stored.graph.job(stored.eagle)
+    stored.edit(job.name, lambda spec: spec.update(rounds=0))
+    kept.keep(job.results, job.name, Path(job.record), damaged=False)
+    assert stored.why(job.name) == "never finished"
+
+
 def test_an_arithmetic_that_is_not_known_is_not_another(stored):
     here = arithmetic.of("cpu", 1, "auto")
     for text in ({"arithmetic": {}}, {"versions": {"torch": version("torch")}}):
