@@ -12,7 +12,7 @@ stands for its cosine gradient Shapley value. As in the released code:
     q_k    = tanh(beta r_k) / max_j tanh(beta r_j)
     w_k   <- w_k + mask(U, q_k)                         keeps the ceil(q_k D_l) entries of U of largest magnitude in
                                                         each parameter tensor of D_l, and those equal to the last one
-    x     <- x + U                                      to be watched only, nobody is evaluated with it
+    x     <- x + U                                      to be watched only, no client is evaluated with it
 
 With `top_up`, w_k <- y_k + mask(U, q_k): a client keeps its own update, too. The released code has that line commented
 out; the code of RFFL, by the same authors, adds d_k, at most Gamma long, and the reward.

@@ -49,7 +49,7 @@ def memberships(logpi: Tensor, F: Tensor) -> Tensor:
 
 
 def server_weights(pi: Tensor, n: Tensor) -> Tensor:
-    """Eq. (6): pi [m, M] and n [m] -> weights [M, m], each row of sum 1; 0 where nobody is a member: w_c stays."""
+    """Eq. (6): pi [m, M] and n [m] -> weights [M, m], each row of sum 1; 0 where no client is a member: w_c stays."""
     w = (pi * n[:, None]).T
     empty = pi.sum(dim=0) < 1e-8
     return torch.where(empty[:, None], 0.0, w / w.sum(dim=1, keepdim=True))

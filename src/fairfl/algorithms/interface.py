@@ -168,12 +168,12 @@ class Plan:
     [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
     the module or a `functools.partial` of it: a lambda rebuilt in each round is captured again on a GPU.
 
-    `start` [m, P + B] lets each client train a model of its own, [models, m, P + B] several, each from its own start;
+    `start` [m, P + B] lets each client train a separate model, [models, m, P + B] several, each from its own start;
     `prox` may then be a tensor [models], one factor for each. A client's models see the same batches. The proximal term
     pulls to x. Parameters of the first `frozen` shapes stay as they are.
 
-    `epochs` replaces the setting's local epochs; with 0 nobody trains, D_k is 0, and clients only measure the models of
-    `start`. `single_step` ends the round after its first local step, `full_batch` takes all samples in every step.
+    `epochs` replaces the setting's local epochs; with 0 no client trains, D_k is 0, and clients only measure the models
+    of `start`. `single_step` ends the round after its first local step, `full_batch` takes all samples in every step.
     """
 
     lr_scale: Tensor | None = None  # [m]

@@ -1,6 +1,6 @@
 """PFNM. Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019. One matching.
 
-    every client trains a net of its own, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
+    every client trains a separate net, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
     for hidden layers c = H, ..., 1:    rows [bias, outgoing weights], for c = 1 [incoming weights, bias, outgoing]
         outgoing weights go to the global neurons of layer c + 1, 0 to those that the client has no part in
         match the rows of all clients (shared/matching.py), s = 1 / sigma2; for c = H outgoing weights to
@@ -10,7 +10,7 @@
     prior mean mu = 0.1 for biases, 0 for weights
 
 The global net, wider than the clients', is made from their nets as they stand whenever it is evaluated, for all clients
-alike; training does not depend on it. A class that nobody has keeps the prior. Clients that are not drawn keep their
+alike; training does not depend on it. A class that no client has keeps the prior. Clients that are not drawn keep their
 net. The variant in which clients train on from what was matched is left out: FOCUS compares with the one matching.
 
 `sigma2`, `sigma0` and `gamma` are those of the authors' examples; no paper here says which were used. The authors

@@ -1,4 +1,4 @@
-"""The YAML of an experiment of one's own that `fairfl compare` writes."""
+"""The YAML of your experiment that `fairfl compare` writes."""
 
 import ast
 import re

@@ -46,7 +46,7 @@ files = _FORMS.files
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
-    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, official_test tells them apart.
+    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, official_test distinguishes them.
 
     Raises:
         SourceError: the archive is missing or damaged.

@@ -54,7 +54,7 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28]: clean MNIST rows (ambiguous 0), then ambiguous rows (1).
 
-    Training part: 60000 clean rows, each a group of its own, and 60000 ambiguous rows in 6000
+    Training part: 60000 clean rows, each a separate group, and 60000 ambiguous rows in 6000
     groups of ten rows that share an image and differ in label (and in noise).
 
     Raises:

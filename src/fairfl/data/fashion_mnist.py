@@ -66,7 +66,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28], or float32 [N, 784] if each pixel is standardised.
 
     N = 70000 (60000, 10000 for the training and the test part), or a tenth of it for each class
-    that is kept. Train rows come first, official_test tells them apart.
+    that is kept. Train rows come first, official_test distinguishes them.
 
     Raises:
         SourceError: a file is missing or damaged.

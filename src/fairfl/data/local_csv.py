@@ -1,4 +1,4 @@
-"""A CSV file of one's own: a header, one sample per line, in <data folder>/local_csv/.
+"""Your CSV file: a header, one sample per line, in <data folder>/local_csv/.
 
 An edit of the file prepares the data and runs what uses them again. Labels, owners and categories may be words or
 numbers: fairfl.data.formats.csv_table says how they are read.

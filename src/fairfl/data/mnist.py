@@ -50,7 +50,7 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
-    """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first, official_test tells them apart.
+    """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first, official_test distinguishes them.
 
     Raises:
         SourceError: a file is missing or damaged.

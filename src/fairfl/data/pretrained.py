@@ -25,7 +25,7 @@ KEY = "weights/"  # begins the keys of published weights among the files to fetc
 CONFIG, VOCABULARY, WEIGHTS = FILES = ("config.json", "vocab.txt", "model.safetensors")
 
 DATA_FOLDER = "FAIRFL_DATA_FOLDER"
-"""Environment variable: the data folder, for those who are not told otherwise."""
+"""Environment variable: the data folder, unless a folder is given."""
 
 IMAGENET = "imagenet"
 """Name of the weights that torchvision publishes, in place of a file."""
@@ -123,7 +123,7 @@ def hash_files(
 ) -> dict[str, str]:
     """Files that `model.pretrained` means on this machine now: first digits of the sha256 of each, by name.
 
-    Nothing for random weights, for published ones, which their name tells, and for what is not here: data may bring the
+    Nothing for random weights, for published ones, which their name shows, and for what is not here: data may bring the
     published BERT along after the plan was made.
 
     Args:

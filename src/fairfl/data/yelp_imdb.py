@@ -4,7 +4,7 @@ Yelp review polarity (Zhang, Zhao, LeCun 2015): 560,000 training and 38,000 test
 three and four. IMDb (Maas et al. 2011): 25,000 and 25,000. FOCUS takes 56,000 of Yelp's training reviews and all others
 (section 5.2, table 2); which 56,000 it does not say, so they are drawn here, once.
 
-Where nobody has Yelp's archive, generated reviews of restaurants (:mod:`fairfl.data.sentiment`) take its place, and the
+Where Yelp's archive is absent, generated reviews of restaurants (:mod:`fairfl.data.sentiment`) take its place, and the
 ``source`` says so. IMDb has no stand-in. Its two forms, the archive as published and two tables that an offline mirror
 may carry, have the same reviews; they come in alphabetical order, so that the form makes no difference.
 """

@@ -36,7 +36,7 @@ def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
     """The named choices, then every other point of the grid. Raises SpecError if a point is no setting.
 
     Points have local optima and surrogates only if a target is measured against them. Each of their seeds draws its own
-    clients: how far seeds lie apart tells how sure a choice is.
+    clients: how far seeds lie apart shows how sure a choice is.
     """
     without = {"local_optimum", "surrogate"} - {reference(metric) for metric in unstated.targets}
     plain = dict.fromkeys(["tuning", "unstated", "timing", "client_seed", *sorted(without)]) | {

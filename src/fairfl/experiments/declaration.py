@@ -152,7 +152,7 @@ def _class_attributes(
 def _faults(
     tree: ast.Module, node: ast.ClassDef, interface: _Interface
 ) -> Iterator[tuple[int, str]]:
-    """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
+    """(line, what is wrong) of a plug-in's class: names that are not used, hooks that cannot be called."""
     used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     if len(node.bases) > 1 or node.keywords:
         yield (
@@ -198,7 +198,7 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def _fits(arguments: ast.arguments, count: int) -> bool:
-    """True if a function can be called with so many arguments by their place."""
+    """True if a function can be called with this number of positional arguments."""
     most = len(arguments.args) if arguments.vararg is None else count
     return len(arguments.args) - len(arguments.defaults) <= count <= most
 

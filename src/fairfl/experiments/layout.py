@@ -13,8 +13,8 @@ Axis = Literal["setting", "row", "metric"]
 class Layout(Strict):
     """Axes that run down a table and across it, the outermost first: {down: [row], across: [setting, metric]}.
 
-    An axis on neither side is told by the other two: one metric for each row, say. Settings and metrics of which there
-    is one only have no place in the headers.
+    An axis on neither side follows from the other two: one metric for each row, say. Settings and metrics of which
+    there is one only have no place in the headers.
     """
 
     down: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["setting", "row"]

@@ -23,8 +23,8 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 
 
 def with_key(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """A setting as data with key `a.b` set. A plug-in that is named anew starts from its own defaults, not from the old
-    one's options."""
+    """A setting as data with key `a.b` set. A plug-in that is named again starts from its own defaults, not from the
+    old one's options."""
     tree = nested(key, value)
     return data | tree if isinstance(value, dict) and "name" in value else merged(data, tree)
 

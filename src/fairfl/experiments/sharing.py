@@ -1,4 +1,4 @@
-"""Settings that several papers use: one defines it, others borrow it, as an experiment of one's own does."""
+"""Settings that several papers use: one defines it, others borrow it, as your experiment does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

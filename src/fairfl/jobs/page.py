@@ -43,7 +43,7 @@ def write_rest(
 
 
 def _reason(log: Path) -> str:
-    """The last line of a log that tells an error, else its last line."""
+    """The last line of a log that names an error, else its last line."""
     lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
     words = list(filter(str.strip, lines)) or ["its log is empty"]
     return next(

@@ -38,7 +38,7 @@ class PrepareSpec(JobSpec):
 
 
 def spec(workload: Workload, key: str) -> dict[str, Any]:
-    """The data set with its options, and the seed where each one draws data of its own."""
+    """The data set with its options, and the seed where each one samples its data."""
     from fairfl.experiments.declaration import declaration
 
     data, seed = workload.prepared_by(key)

@@ -86,12 +86,12 @@ def paper_of(line: Any) -> str:
 
 
 def published(papers: dict[str, Paper]) -> dict[str, Paper]:
-    """By name, whatever order config.yaml has; an experiment of one's own reproduces nothing."""
+    """By name, whatever order config.yaml has; your experiments reproduce nothing."""
     return {name: paper for name, paper in sorted(papers.items()) if paper.sources == "quoted"}
 
 
 def own(workload: Workload) -> list[str]:
-    """Experiments of one's own of which something is recorded."""
+    """Your experiments of which something is recorded."""
     ran = {workload.paper_of[setting] for setting in workload.shown if workload.runs_of(setting)}
     return sorted(name for name in ran if workload.papers[name].sources == "own")
 

@@ -19,7 +19,7 @@ that the paper prints beside the number counts too: a standard deviation is pool
 for a standard deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of
 (n - 1) d^2 if the paper divides by n - 1, of n d^2 if it divides by n ("population std").
 
-Where a number of ours rests on fewer than `MIN_SEEDS` seeds, or on seeds that share one draw of each round's clients
+Where our number rests on fewer than `MIN_SEEDS` seeds, or on seeds that share one draw of each round's clients
 (the setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
 evaluations (`verdict.noise_window`, those of its last quarter): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
@@ -117,7 +117,7 @@ def find_noise(
     seeds: int,
     level: float,
 ) -> Noise:
-    """Noise of a number of ours, among `cells`: all that our seeds, the paper's printed spread over its
+    """Noise of our number, among `cells`: all that our seeds, the paper's printed spread over its
     `seeds` and the runs' last evaluations tell."""
     own = noise_of(key, cells.find(*key), pooled)
     published = pool_published_spread(own, paper, seeds, level)
@@ -193,7 +193,7 @@ def _pooled(cells: Collection[Cell]) -> Noise:
 def agreement_tolerance(
     noise: Noise, ours: int, theirs: int, rounding: float, level: float
 ) -> float:
-    """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
+    """The largest difference that is no surprise, in the unit of the numbers, for means over `seeds` seeds."""
     return noise.half_width(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
 
 

@@ -5,10 +5,10 @@ misfit = sqrt(mean over targets of ((ours - reported) / tolerance)^2), on means 
 Seeds decide as well. All points run with the same seeds, so their numbers move together, and so do the targets of a
 run. Each draw gives every seed a random weight, which moves the means of all points and targets by the weighted
 deviations of the seeds' runs, as far as other seeds would: t s / sqrt(n), t with n - 1 degrees of freedom. The
-paper's numbers are drawn likewise, with weights of their own and the deviations of the best point. A point is told
-from the best one if that fits better in all but `verdict.significance_level` of the draws. Of the points that are not
-told from the best, the one is chosen that departs from the named choices in the fewest facts, and among these the best.
-So a fact that FedAvg cannot tell stays.
+paper's numbers are drawn likewise, with weights of their own and the deviations of the best point. A point differs from
+the best one if that fits better in all but `verdict.significance_level` of the draws. Of the points that do not
+differ from the best, the one is chosen that departs from the named choices in the fewest facts, and among these the
+best. So a fact that FedAvg cannot tell stays.
 """
 
 import math
@@ -137,7 +137,7 @@ def compute_misfits(
 ) -> tuple[np.ndarray, np.ndarray, list[float | None]]:
     """Misfit of each point, share of draws in which the best one fits better, and what one seed makes of each target.
 
-    `ours` [points, targets]. The first two are NaN where a run diverged; the last is None where nobody knows.
+    `ours` [points, targets]. The first two are NaN where a run diverged; the last is None where it is unknown.
     """
     means = _finite([[cell.mean for cell in cells] for cells in ours])
     tolerance = np.array(list(spec.targets.values()))

@@ -1,9 +1,9 @@
 """Is the order of the variants the paper's? Kendall's tau of our numbers and the reported ones, by artifact and column.
 
-    tau = (P - Q) / sqrt((P + Q + ties of ours) (P + Q + ties of theirs)),   P, Q pairs in the same, the opposite order
+    tau = (P - Q) / sqrt((P + Q + our ties) (P + Q + their ties)),   P, Q pairs in the same, the opposite order
 
 1 is the same order, -1 the opposite one, 0 none. `low` and `high` hold 95 % of the values that other seeds might give:
-both means are drawn anew around their values, the paper's with the standard deviation of our seeds. Such draws have the
+both means are sampled around their values, the paper's with the standard deviation of our seeds. Such draws have the
 noise twice, in the means and on top of them, which takes them nearer to 0 than tau; the range reaches to tau anyway.
 `p` is the probability of such a tau, or one farther from 0, if the orders had nothing to do with each other.
 """

@@ -47,7 +47,7 @@ def interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends [k] of the percentile bootstrap interval at LEVEL of the average ranks; NaN if no setting has two seeds.
 
-    Seeds of a setting are drawn anew, the same for all methods, as they are paired. Settings are not: the interval is
+    Seeds of a setting are resampled, the same for all methods, as they are paired. Settings are not: the interval is
     of the ranks in these settings. A method of which a seed diverged stays last, whatever is drawn. Equal arguments
     give equal intervals.
     """
@@ -76,7 +76,7 @@ def friedman(places: np.ndarray) -> Friedman:
 
 
 def critical_difference(settings: int, methods: int, alpha: float = 0.05) -> float:
-    """Nemenyi's q sqrt(k (k + 1) / 6 N): average ranks nearer than this are not told apart.
+    """Nemenyi's q sqrt(k (k + 1) / 6 N): average ranks nearer than this are not distinguished.
 
     q is the 1 - alpha quantile of the studentized range of k with infinite degrees of freedom, over sqrt 2.
     """

@@ -1,4 +1,4 @@
-"""What the record says at full scale, in small files that are committed beside it.
+"""What the record says at full scale, in small files next to it.
 
 `python -m fairfl.jobs.reproduction` writes them; docs/papers/ is made from them alone, and the page of another
 scale shows them beside its own numbers.

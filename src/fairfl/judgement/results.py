@@ -309,7 +309,7 @@ def chosen_values(path: Path) -> dict[str, float]:
 
 
 def partition_statistics(path: Path) -> dict[str, float]:
-    """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises OSError or FairflError."""
+    """fairfl.metrics.statistics of a partition, from its statistics file. Raises OSError or FairflError."""
     sizes = [
         (row["part"], int(row["samples"]))
         for _, row in tables.rows(path, {"part": str, "samples": int})

@@ -11,7 +11,7 @@ is:
     update       D_k
 
 `auto` is auxiliary where the algorithm asks for gradients, as fedeba_plus does, and gradient for all others. That
-includes prac_fedeba_plus, whose auxiliary vector is no message of its own: it is made of the D_k of an earlier round.
+includes prac_fedeba_plus, whose auxiliary vector is not a separate message: it is made of the D_k of an earlier round.
 
 Clipping the mean gradient of a batch bounds no single sample's part in it. With `per_sample` each sample's gradient is
 clipped before the mean is taken, as in DP-SGD, and only that supports a statement on privacy: `epsilon`.
@@ -110,7 +110,7 @@ class NoisyGradients:
         return self.config.per_sample
 
     def private(self, gradients: list[Tensor], samples: int, generator: Generator) -> list[Tensor]:
-        """The clipped gradient of a batch of so many samples, with noise. With `per_sample` it is clipped already."""
+        """The clipped gradient of a batch of `samples` samples, with noise. With `per_sample` it is clipped already."""
         config = self.config
         z = torch.cat(
             [g.flatten() for g in gradients]
@@ -153,7 +153,7 @@ def of_each_sample(
 ) -> list[Tensor]:
     """Gradient of loss(outputs, labels) [n] of each sample: [n, *shape] for each parameter of the model.
 
-    Raises OptionError if the model normalises over the batch, where no sample has a gradient of its own.
+    Raises OptionError if the model normalises over the batch, where samples have no separate gradients.
     """
     for name, layer in model.named_modules():
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):

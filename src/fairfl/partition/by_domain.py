@@ -1,6 +1,6 @@
 """Clients of one domain each. FOCUS section 5.2: Yelp over seven clients, IMDb over three, and so two clusters.
 
-The rows of a domain are dealt out evenly at random, those of the data set's own training and test parts apart.
+The rows of a domain are assigned evenly at random, those of the data set's own training and test parts apart.
 """
 
 from typing import Annotated

@@ -17,7 +17,7 @@ def cut(
 
     split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), stored_one_more,
     stored_by_class, or official: the test part is the data set's own, the other samples are shuffled and cut.
-    Raises PartitionError if samples cannot be told by class, or the data have no test part of their own.
+    Raises PartitionError if samples have no classes, or the data have no test part of their own.
     """
     by_row = split["order"] in ("stored_one_more", "stored_by_class")
     if by_row and len(np.unique(table.groups[rows])) < len(rows):

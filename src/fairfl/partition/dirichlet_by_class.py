@@ -3,7 +3,7 @@
 For each class c: q ~ Dir(alpha, ..., alpha) over the clients, and the samples of the class are cut into pieces, client
 after client. EAGLE: the samples are shuffled and cut at floor(cumsum(q) n_c). VRed, by FairFL, the public code of the
 same group: stored order, pieces of floor(q_k n_c) but one client drawn at random, which gets what the others leave;
-drawn from numpy's legacy generator with seed 0: `rounding: per_share, shuffle: false, legacy_seed: 0`. That deals the
+drawn from numpy's legacy generator with seed 0: `rounding: per_share, shuffle: false, legacy_seed: 0`. That gives the
 39,445 + 10,555 of CIFAR-100 in table 2, as one seed in a hundred does, and 24,957 + 25,043 of CIFAR-10, where the table
 has 24,959 + 25,041: the rule is right, the seed likely, and the very samples are not known.
 
@@ -60,7 +60,7 @@ def per_share(q: np.ndarray, samples: int, rng: Generator) -> np.ndarray:
 def deal(
     labels: np.ndarray, pieces: dict[int, np.ndarray], rng: Generator | None
 ) -> list[np.ndarray]:
-    """Deal the samples of each class c in pieces [K], shuffled if there is a generator. Row indices per client."""
+    """Assign the samples of each class c in pieces [K], shuffled if there is a generator. Row indices per client."""
     dealt = []
     for c, sizes in pieces.items():
         rows = np.flatnonzero(labels == c)

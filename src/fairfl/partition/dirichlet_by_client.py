@@ -3,7 +3,7 @@
 All clients have floor(N / K) samples. Client after client draws q_k ~ Dir(alpha C p), where p [C] are the shares of the
 classes in the data (so that alpha is per class: Dir(alpha, ..., alpha) for balanced classes), and then the class of
 each of its samples from q_k, without replacement. A class that is used up gets probability 0, and q_k is renormalised.
-The last clients take what is left. N - K floor(N / K) samples belong to nobody.
+The last clients take what is left. N - K floor(N / K) samples have no owner.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ class PartitionError(FairflError):
 
 @dataclass(frozen=True)
 class Table:
-    """The samples that may be dealt out, one entry per row of the data set (all arrays [N])."""
+    """The samples that may be assigned, one entry per row of the data set (all arrays [N])."""
 
     labels: np.ndarray  # int64
     groups: np.ndarray  # int64; rows of one distinct image share it and must stay together

@@ -2,7 +2,7 @@
 
 A shard has floor(floor(N / K) / s) samples for K clients of s shards; the remainder at the end of the sorted list is
 dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards of 150 for 200 clients. Where data come
-with a test part of their own it is cut likewise and dealt with the same deal: shard i of both parts has the same owner,
+with a test part of their own it is cut likewise and assigned alike: shard i of both parts has the same owner,
 so that clients are tested on their own labels.
 """
 
@@ -18,7 +18,7 @@ class Config(Strict):
 
 
 def shards(labels: np.ndarray, clients: int, per_client: int) -> list[np.ndarray]:
-    """Row indices of each shard, before they are dealt. Raises PartitionError if a shard would be empty."""
+    """Row indices of each shard, before they are assigned. Raises PartitionError if a shard would be empty."""
     length = len(labels) // clients // per_client
     if length < 1:
         raise PartitionError(f"{clients * per_client} shards are more than {len(labels)} samples")
@@ -27,7 +27,7 @@ def shards(labels: np.ndarray, clients: int, per_client: int) -> list[np.ndarray
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
-    """Deal the shards at random, as many to each client. Raises PartitionError if a shard would be empty."""
+    """Assign the shards at random, as many to each client. Raises PartitionError if a shard would be empty."""
     numbers = config.shards_per_client
     dealt = rng.permutation(clients * numbers).reshape(clients, numbers)
     parts = [(part, shards(table.classes[part], clients, numbers)) for part in table.official_parts]

@@ -1,8 +1,9 @@
 """Clients whose images are rotated: one cluster for each angle (FOCUS section 5.1 and appendices D.4, D.5, D.8).
 
-The samples are dealt evenly at random, training and test parts of the data each for themselves, and a client's images
-are turned by the angle of its cluster. With `mixture` 0.8 only so large a share of a client's images is turned by that
-angle, and each of the c - 1 other angles takes an equal part of the rest (appendix D.8, scenario 2: 80, 10 and 10 %).
+The samples are assigned evenly at random, training and test parts of the data each for themselves, and a client's
+images are turned by the angle of its cluster. With `mixture` 0.8 only so large a share of a client's images is turned
+by that angle, and each of the c - 1 other angles takes an equal part of the rest (appendix D.8, scenario 2: 80, 10 and
+10 %).
 """
 
 from typing import Annotated, Literal

@@ -1,9 +1,9 @@
 """The runs with the most checked numbers per hour, as many as a budget of hours has room for.
 
-Runs are taken one after the other, always the one that tells most per hour of what it needs and nobody has computed
+Runs are taken one after the other, always the one that decides most per hour of what is not computed
 yet: itself, local optima and surrogates that its losses are compared with, a run that must come first, the baseline
 that its clients are compared with. First one seed of each variant, its first one. Then, of those whose verdicts hang on
-noise, a second seed of each, and so on. What has finished or is stored costs nothing and tells nothing new.
+noise, a second seed of each, and so on. What has finished or is stored costs nothing and decides nothing new.
 """
 
 import argparse
@@ -178,7 +178,7 @@ class Planner:
 
     # -- what is worth it -------------------------------------------------------------------------
     def _candidates(self, seeds: int, open_verdicts: Counter[targets.Place]) -> Iterable[Purchase]:
-        """The next run of each variant with this number of seeds, if it tells anything."""
+        """The next run of each variant with this number of seeds, if it decides anything."""
         by_variant = groupby(self.workload.runs, attrgetter("setting", "variant"))
         for (setting, variant), group in by_variant:
             runs = list(group)

@@ -1,7 +1,8 @@
-"""Data of the user's own, read and dealt before the first job as jobs will: what these would refuse or have to change.
+"""Data of the user's own, read and partitioned before the first job as jobs will: what these would refuse or have to
+change.
 
 Published data are known by their checksums; a file that only the user has may hold anything, and what needs no file
-can be dealt at once.
+can be partitioned at once.
 """
 
 import json

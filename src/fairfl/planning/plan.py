@@ -1,7 +1,7 @@
 """python -m fairfl.planning.plan: what would run, and why; what that costs, and what it would tell. Runs nothing.
 
 A summary in words. A line for each job with its own reason is in results/<scale>/plan.txt (fairfl.workflow.plan), one
-for each setting, with all numbers, in plan.csv beside it.
+for each setting, with all numbers, in plan.csv.
 """
 
 import math

@@ -13,7 +13,7 @@ from fairfl.runtime.errors import FairflError
 def affordable(workload: Workload, root: Path) -> Workload:
     """With the jobs alone that are done or that the budget of the configuration buys (fairfl.planning.budget).
 
-    Asks a process of its own, because a Snakefile cannot be parsed while another one is; it says on stderr what it
+    Asks a separate process, because a Snakefile cannot be parsed while another one is; it says on stderr what it
     has chosen. Raises FairflError with what it reports.
     """
     config = workload.config.model_dump_json()
@@ -23,7 +23,7 @@ def affordable(workload: Workload, root: Path) -> Workload:
 
 
 def asked(module: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Output of a module of the package in a process of its own. Raises FairflError with what it reports."""
+    """Output of a module of the package in a separate process. Raises FairflError with what it reports."""
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(

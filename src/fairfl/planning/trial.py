@@ -1,4 +1,4 @@
-"""python -m fairfl.planning.trial: one local step of a model on made-up samples, in a process of its own.
+"""python -m fairfl.planning.trial: one local step of a model on made-up samples, in a separate process.
 
 So a model of the user's own that cannot be built, trained or evaluated is named before any job starts.
 """

@@ -1,4 +1,4 @@
-"""Sentences with numbers in the documentation: `make report` writes them from what is measured, nobody by hand.
+"""Sentences with numbers in the documentation: `make report` writes them from measurements, never by hand.
 
 A page has, as a comment, how they are made (jinja2); what that gives stands below it:
 

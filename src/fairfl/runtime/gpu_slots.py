@@ -1,6 +1,6 @@
 """Which of a machine's GPUs a job computes on.
 
-Snakemake counts GPUs (`resources: gpu`) but tells no job which one is its own, so that all would compute on the first.
+Snakemake counts GPUs (`resources: gpu`) but gives no job its own, so that all would compute on the first.
 Here each job takes a slot on the GPU with the fewest jobs: the lock on a file `<gpu>.<slot>` in a folder of the user's,
 which the kernel drops when the job ends, however it ends. A GPU with a lock on its file `<gpu>.alone` gets no more
 jobs: one that measures seconds has it, or waits for it to become empty.
@@ -50,7 +50,7 @@ def visible() -> list[str]:
     """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
 
     They are counted by their device nodes: a container has only those of its GPUs, while /proc and nvidia-smi, where
-    they are there at all, may tell of others. nvidia-smi alone tells the names of the parts of a GPU that is split
+    they are there at all, may tell of others. nvidia-smi alone has the names of the parts of a GPU that is split
     (MIG); without it, jobs see the first part of each, as CUDA does. Raises FairflError for a name that
     CUDA would not know: it would silently drop that one and all after it.
     """
@@ -102,7 +102,7 @@ def take(alone: bool = False) -> str | None:
     scheduler made visible; a single one is its own already.
 
     Args:
-        alone: let nobody else onto the GPU, and wait until it is empty.
+        alone: let no other job onto the GPU, and wait until it is empty.
 
     Returns:
         The GPU's name in CUDA_VISIBLE_DEVICES; None if there is nothing to choose from or this process has chosen.

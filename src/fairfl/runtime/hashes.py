@@ -1,6 +1,6 @@
 """Checksums of files that planning asks for again and again: each file is read once, and again after a change.
 
-Known as git's index knows files: by time of change, which nobody can set, inode and size.
+Known as git's index knows files: by time of change, which cannot be set, inode and size.
 """
 
 import contextlib

@@ -89,7 +89,7 @@ def use(path: Path) -> FileIO:
 
 
 def in_use(path: Path) -> bool:
-    """True if a process uses ``path``. Where the file system has no locks nobody seems to."""
+    """True if a process uses ``path``. Where the file system has no locks no process seems to."""
     try:
         with FileIO(path, "r+") as file:
             _flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

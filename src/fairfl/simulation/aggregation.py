@@ -90,7 +90,7 @@ def _measured(reports: Reports, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def drop_diverged(reports: Reports) -> Reports:
-    """The reports without clients that sent a NaN or an infinity; perhaps nobody is left."""
+    """The reports without clients that sent a NaN or an infinity; perhaps no client is left."""
     numbers = _measured(reports, NUMBERS)
     total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
     if reports.gradient is not None:

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that a run needs to go on, written at most every so many seconds.
+"""Checkpoints: everything that a run needs to go on, written at most every `seconds` seconds.
 
 A checkpoint is no declared output (Snakemake deletes those before a restart). It carries the fingerprint of
 the run; a file of another fingerprint or a damaged one is deleted with a message, never used. There are the last two of

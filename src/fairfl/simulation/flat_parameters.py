@@ -41,7 +41,7 @@ def observe(model: nn.Module, build: Callable[[], nn.Module], inputs: Tensor) ->
 
 
 def constants(model: nn.Module) -> dict[str, Tensor]:
-    """Copies of all other buffers by name. Batches are counted where nobody reads it, but for a cumulative mean."""
+    """Copies of all other buffers by name. Batches are counted where it is not read, but for a cumulative mean."""
     moving = set(map(id, statistics(model)))
     return {
         f"{path}.{name}".lstrip("."): buffer.clone()

@@ -17,7 +17,7 @@ def seed_of(*path: int | str) -> int:
 
 
 def generator(*path: int | str) -> torch.Generator:
-    """A CPU generator of its own for a path. Draws are made on the CPU so that devices agree."""
+    """A separate CPU generator for a path. Draws are made on the CPU so that devices agree."""
     return torch.Generator().manual_seed(seed_of(*path))
 
 

@@ -1,1 +1,1 @@
-"""What a person sees while Snakemake runs, in the place of its own lines."""
+"""What a person sees while Snakemake runs, in place of Snakemake's lines."""

@@ -14,7 +14,7 @@ _system = random.Random(0)  # in the place of the system's entropy
 
 
 def seed(number: int) -> None:
-    """Seed torch only if it has been imported: otherwise it begins with a seed of its own, always the same."""
+    """Seed torch only if it has been imported: otherwise it begins with a fixed seed."""
     import numpy as np
 
     number %= _SEEDS

@@ -214,7 +214,7 @@ def _files_beside(module: str) -> list[Path]:
 def _beside(path: Path, source: bytes) -> list[Path]:
     """Files that go with a module: those that its READS names, and `page.html.j2` with `page.py`.
 
-    Raises FairflError if READS is given otherwise than by a list of such files in a statement of its own.
+    Raises FairflError if READS is given otherwise than by a list of such files in a separate statement.
     """
     names = [
         name

@@ -277,7 +277,7 @@ class Commits:
                 self.head, self.clean = head.stdout.strip()[:12], not changed.stdout.strip()
 
     def of(self, job: Job, code: dict[str, str]) -> str:
-        """HEAD if it has that code; "" if that cannot be told."""
+        """HEAD if it has that code; "" if that is unknown."""
         return self.head if self.clean and job.parsed["code"] == code else ""
 
 

@@ -317,7 +317,7 @@ def submit_to_cluster(
 ) -> None:
     """Take care of what an executor sends elsewhere: its code, and on Slurm its submissions.
 
-    Raises FairflError if the executor is told to do what it does not do rightly.
+    Raises FairflError if the executor is asked for what it does wrongly.
     """
     executor = workflow.scheduler._executor
     if workflow.local_exec:

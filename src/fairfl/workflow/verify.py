@@ -147,7 +147,7 @@ def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
 def clear(root: Path, raw_config: dict[str, Any], yes: bool = False, dry: bool = False) -> None:
     """Print what is deleted, and delete it after a `yes`, which a person at a terminal is asked for.
 
-    Raises FairflError where nobody can be asked, or where nobody can say what a paper needs.
+    Raises FairflError without a terminal to ask at, or if a paper's needs are unknown.
     """
     config, folder = _locked(raw_config)
     try:

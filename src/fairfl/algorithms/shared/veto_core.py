@@ -2,7 +2,7 @@
 
 K clients rank J models by their losses L [K, J]. A coalition T with a set of models B blocks model a if all of T have a
 smaller loss with every model of B and |T|/K + |B|/J > 1: T can veto the rest, as it is that large a share. The core is
-what nobody blocks; it is never empty. Ianovski and Kondratev, Computing the Proportional Veto Core, AAAI 2021.
+what no client blocks; it is never empty. Ianovski and Kondratev, Computing the Proportional Veto Core, AAAI 2021.
 
 Veto by consumption: every model has mass 1, each client eats its worst model that is left, all at the same speed. The
 last one to vanish is in the core.

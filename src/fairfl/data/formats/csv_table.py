@@ -1,4 +1,4 @@
-"""Tables of one's own: CSV files with a header and one sample per line, whatever the types of the columns are."""
+"""Your tables: CSV files with a header and one sample per line, whatever the types of the columns are."""
 
 import csv
 import io

@@ -1,5 +1,5 @@
 """Where a paper's own numbers contradict each other: one quantity printed twice with different values, and relations
-that should hold between numbers (`consistency` of papers/<paper>.yaml) and do not. Nothing of ours takes part.
+that should hold between numbers (`consistency` of papers/<paper>.yaml) and do not. Our numbers take no part.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Evaluate the claims of the papers on our numbers and on theirs.
 
 A claim of a paper is checked here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is
-not, and what it does on the stand-in is a hint. A claim of one's own speaks of what ran, wherever that is.
+not, and what it does on the stand-in is a hint. A claim of yours speaks of what ran, wherever that is.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ Every mean over n seeds is sampled again around its value, by t s / sqrt(n) with
 fairfl.judgement.agreement, the paper's printed standard deviations and the runs' own last evaluations included, and t
 from Student's distribution. A claim is supported or refuted if it is so in all but `verdict.significance_level` of the
 draws; otherwise seeds decide, and it is inconclusive. Numbers without a known noise stay as they are; where one of them
-rests on fewer seeds than the paper's, nobody can tell, and the claim is inconclusive, too. The draws are the same in
+rests on fewer seeds than the paper's, that is unknown, and the claim is inconclusive, too. The draws are the same in
 every run.
 """
 

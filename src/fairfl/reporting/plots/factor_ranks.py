@@ -1,10 +1,10 @@
 """Which method helps where: average ranks within each level of the factors of a grid, and against a baseline.
 
-Left: a method's average rank over the settings of a level, n of them, all methods ranked among themselves. Bold: told
-apart from the baseline there, by a sign test over its pairs of setting and seed, corrected by Holm over all methods and
-levels of a factor. That speaks of these settings. Right: the share of all pairs in which a method is better than the
-baseline, ties half; the bar is the 95 % bootstrap interval over settings, sampled again with their seeds, so that it
-speaks of settings like these. A seed that diverged is a loss.
+Left: a method's average rank over the settings of a level, n of them, all methods ranked among themselves. Bold:
+distinguished from the baseline there, by a sign test over its pairs of setting and seed, corrected by Holm over all
+methods and levels of a factor. That speaks of these settings. Right: the share of all pairs in which a method is better
+than the baseline, ties half; the bar is the 95 % bootstrap interval over settings, sampled again with their seeds, so
+that it speaks of settings like these. A seed that diverged is a loss.
 """
 
 import numpy as np

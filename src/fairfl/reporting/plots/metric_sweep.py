@@ -1,4 +1,4 @@
-"""Final metrics against a hyper-parameter, or against what tells settings apart: a line per algorithm.
+"""Final metrics against a hyper-parameter, or against the key in which settings differ: a line per algorithm.
 
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints. Where a hyper-parameter
 is swept, the metrics are the lines of a grid whose columns are the settings; where settings are swept, they share a

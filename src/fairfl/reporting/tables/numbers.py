@@ -25,7 +25,7 @@ _NOTHING = {"tidy": "not run", "timed": "not timed", "tuned": "not tuned"}
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table: our cell, the paper's if that stands beside it, and the word for infinity."""
+    """A number of a table: our cell, the paper's if it is shown, and the word for infinity."""
 
     ours: Cell  # without seeds if nothing was run
     reported: Cell | None

@@ -187,7 +187,7 @@ class Server:
             os.close(file)
 
     def abandon(self, job: ForkedJob) -> None:
-        """Nobody waits for the job any more: end it."""
+        """The job is no longer awaited: end it."""
         if not job.pid:
             self.forget(job)
         elif not job.kill_at:

@@ -151,7 +151,7 @@ class CudaGraph:
 
 @contextmanager
 def _no_garbage_collected() -> Iterator[None]:
-    """Keep graphs that nobody holds any more until after a capture: CUDA lets none be destroyed during one."""
+    """Keep graphs that are no longer held until after a capture: CUDA lets none be destroyed during one."""
     enabled = gc.isenabled()
     gc.disable()
     try:
