@@ -273,8 +273,11 @@ def summary_lines(
     """After a run that ended of itself; nothing after what speaks for itself. `papers`: those of the run."""
     if not display.run.totals:
         return iter(())
+    command = partial(
+        summary.rerun_command, snakemake=snakemake, config=config, where=display.alone
+    )
     if display.run.interrupted:
-        return summary.interrupted(display.run, snakemake, config, display.alone)
+        return summary.interrupted(display.run, command)
     if display.run.failed:
-        return summary.failures(display.run, snakemake, config, display.alone)
+        return summary.failures(display.run, command)
     return summary.success_lines(display.run, results, papers, scale)

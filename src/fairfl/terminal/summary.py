@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairfl.experiments.paper import Paper
@@ -97,21 +97,17 @@ _STATUSES = (
 HERE = ("--cores", "1")
 
 
-def interrupted(
-    run: RunProgress, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
-) -> Iterator[str]:
+def interrupted(run: RunProgress, command: Callable[[RunningJob], str]) -> Iterator[str]:
     """After Ctrl-C: what had failed before it, and how to go on."""
     if run.failed:
-        yield from failures(run, snakemake, config, where)
+        yield from failures(run, command)
     yield (
         f"interrupted: {run.done.total():,} of {run.total:,} jobs had ended and stay; the same command goes on from "
         "there, trainings from their last checkpoint"
     )
 
 
-def failures(
-    run: RunProgress, snakemake: str, config: Mapping[str, object], where: Sequence[str] = HERE
-) -> Iterator[str]:
+def failures(run: RunProgress, command: Callable[[RunningJob], str]) -> Iterator[str]:
     """Say what failed, each job once, those of one cause together. The first comes last: its log should be read."""
     (first, *alike), *others = run.alike()
     for job, *more in reversed(others):
@@ -124,7 +120,7 @@ def failures(
     yield from (f"   | {line}" for line in first.last_lines(LINES))
     yield from similar_failures(alike)
     yield f"   log: {first.log}"
-    yield f"   it alone: {rerun_command(first, snakemake, config, where)}"
+    yield f"   it alone: {command(first)}"
 
 
 def similar_failures(jobs: list[RunningJob]) -> Iterator[str]:

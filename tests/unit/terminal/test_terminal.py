@@ -4,6 +4,7 @@ import io
 import logging
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -91,7 +92,8 @@ def test_the_first_failure_is_the_last_thing_said_with_its_log(run, tmp_path):
     failed(run, tmp_path, 1, 40)
     failed(run, tmp_path, 2, 3)
     (tmp_path / "2.log").write_text("ValueError: another cause\n")
-    said = list(summary.failures(run, sys.executable, {"scale": "small", "tuned": True, "seeds": [0, 1]}))
+    config = {"scale": "small", "tuned": True, "seeds": [0, 1]}
+    said = list(summary.failures(run, partial(summary.rerun_command, snakemake=sys.executable, config=config)))
     assert said[:3] == ["failed: run 2", "   | ValueError: another cause", f"   log: {tmp_path / '2.log'}"]
     assert said[3] == "failed: run 1 (2 of 6 jobs failed, 4 did not run)"
     assert said[4:19] == [f"   | line {n}" for n in range(25, 40)]
@@ -106,7 +108,7 @@ def test_jobs_that_failed_in_the_same_way_are_told_together_each_once(run, tmp_p
         (tmp_path / f"{number}.log").write_text(
             f"File x/{number}.py\nOSError: no 'seed{number}' in /a/{number}, {number} s\n"
         )
-    said = list(summary.failures(run, "snakemake", {}))
+    said = list(summary.failures(run, lambda job: job.output))
     assert len(said) == 6 and said[0].startswith("failed: run 0 (52 of 6 jobs failed")
     assert said[3] == "   51 more in the same way: run 1; run 2; run 3; ..."
 
