@@ -55,7 +55,7 @@ NOT_MEASURED: Any = None
 
 @dataclass(frozen=True)
 class Federation:
-    """Facts known before the first round: training samples per client, [K] float64, and the first model, [P + B].
+    """Facts known before the first round: training samples per client, [K] float64, and the initial model, [P + B].
 
     Server and clients know `labels`; `memberships` are the mixture that the run named by `depends_on` ended with.
     """

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.comparison: every number of every table and figure beside the paper's."""
+"""python -m fairfl.jobs.comparison: every number of every table and figure, with the published one."""
 
 from fairfl.jobs import summary
 from fairfl.judgement.comparison import comparison_lines

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.partition: deal a prepared data set out to clients and cut each client's share."""
+"""python -m fairfl.jobs.partition: assign a prepared data set to clients and cut each client's share."""
 
 from typing import TYPE_CHECKING, Any
 

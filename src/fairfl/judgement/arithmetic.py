@@ -1,4 +1,4 @@
-"""Arithmetic of the runs behind a table or figure, where that is to be said."""
+"""Arithmetic of the runs behind a table or figure, where a reader must know it."""
 
 from collections import Counter
 from collections.abc import Iterable

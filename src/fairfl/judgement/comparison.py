@@ -1,4 +1,4 @@
-"""Every number of every table and figure beside the paper's, with a verdict (fairfl.judgement.agreement).
+"""Every number of every table and figure with the published one and a verdict (fairfl.judgement.agreement).
 
 Two numbers are only checked if nothing but the seeds differs between the paper's setting and the one that ran. A run
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many

@@ -157,7 +157,7 @@ class Totals:
 
 
 def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]:
-    """Artifacts that count in no sum of the papers: other readings of them, and your experiments."""
+    """Artifacts that count in no sum of the papers: other interpretations of them, and your experiments."""
     every = [
         (paper, f"{name}_{key}", one)
         for name, paper in papers.items()

@@ -1,6 +1,6 @@
 """Two methods that ran with the same seeds: the differences of their numbers, seed by seed.
 
-A seed draws the same split, clients, batches and first model for every method, so that what it makes of one number it
+A seed draws the same split, clients, batches and initial model for every method, so that what it makes of one number it
 makes of the other, and the difference is distinguished from zero with fewer seeds than either number could be.
 """
 

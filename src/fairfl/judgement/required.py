@@ -73,7 +73,7 @@ def _columns(artifact: Artifact, setting: str) -> Iterator[str]:
 
 
 def _listed(options: BaseModel, name: str) -> list[str]:
-    """Names in a plot's options, said by a method that its Config may have: columns, metrics or parts that it takes."""
+    """Names in a plot's options, given by a method that its Config may have: columns, metrics, parts."""
     return list(getattr(options, name)()) if callable(getattr(options, name, None)) else []
 
 

@@ -18,6 +18,6 @@ CONFIGURED: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
 
 
 def configured(setting: Mapping[str, Any]) -> dict[str, float]:
-    """Values by metric id, from Setting.training(). A full batch is infinite; what is not said is left out."""
+    """Values by metric id, from Setting.training(). A full batch is infinite; what is not stated is left out."""
     values = {name: function(setting) for name, function in CONFIGURED.items()}
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -244,7 +244,7 @@ class DP(Modifier[Config]):
 
         `measurements` are what the algorithm has clients measure: losses and accuracies are sent without noise.
 
-        Returns None where nothing can be said: gradients are not noised sample by sample, sigma is 0, the algorithm
+        Returns None where no epsilon holds: gradients are not noised sample by sample, sigma is 0, the algorithm
         needs other numbers from clients; or, with a warning, without Opacus.
         """
         config = self.config

@@ -95,7 +95,7 @@ def table_of(
 def partition(
     spec: PartitionSpec, tensors: dict[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], Assignment]:
-    """Columns row, client, part of the partition, and how the rows were dealt.
+    """Columns row, client, part of the partition, and how the rows were assigned.
 
     Where images are turned there is a column `turn`, and with label_noise a column `label`: the labels to be used.
     One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut and
@@ -129,7 +129,7 @@ def partition(
 def noisy(
     columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Label of each dealt row, [n]: those of the training part flipped with probability `ratio`, the others true."""
+    """Label of each assigned row, [n]: those of the training part flipped with probability `ratio`, the others true."""
     given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
     given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
     return given

@@ -276,7 +276,7 @@ class Inputs(Footer):
         return None if text is None else from_text(text, list[int], str(path))
 
     def model(self, setting: str, row: ShownRow) -> tuple[int, dict[str, np.ndarray]] | None:
-        """(seed, tensors theta and, if kept, path and path_rounds) of the first model that the spec lists for a row.
+        """(seed, tensors theta and, if kept, path and path_rounds) of the earliest model that the spec lists for a row.
 
         None if it was not run.
         """

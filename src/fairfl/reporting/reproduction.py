@@ -99,7 +99,7 @@ class StoredResults:
         return f"Of {numbers.published:,} numbers {checked}: {counts}, {numbers.inconclusive:,} inconclusive."
 
     def table(self, name: str, metrics: list[str], rows: list[str]) -> str:
-        """Some numbers of an artifact beside the paper's, in its layout; rows as selectors ('fedfv/alpha=0.1')."""
+        """Some numbers of an artifact with the published ones, in its layout; rows as selectors ('fedfv/alpha=0.1')."""
         variants = list(map(Variant.from_selector, rows))
         lines = [
             line for line in self.lines(name) if line.variant in variants and line.metric in metrics

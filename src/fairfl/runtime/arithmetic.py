@@ -1,7 +1,7 @@
 """The arithmetic of a run: what moves the last bits of its numbers, beside its spec. docs/numbers.md says how far.
 
 Two are different if a part that both have is. One that lacks a part is of an old record, or of a plan for other
-machines: nothing is known, and nothing said.
+machines: nothing is known, and nothing is shown.
 """
 
 from collections.abc import Mapping

@@ -49,7 +49,7 @@ def output_paths(run: RunProgress, results: Path) -> Iterator[str]:
 
 
 def checked_lines(results: Path, papers: Mapping[str, Paper] = {}) -> Iterator[str]:
-    """Sum up comparison.csv and claims.csv, in a line each at most; other readings of a paper count in none."""
+    """Sum up comparison.csv and claims.csv, in a line each at most; other interpretations of a paper count in none."""
     if not (results / "claims.csv").is_file():
         return
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)

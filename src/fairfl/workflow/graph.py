@@ -279,7 +279,7 @@ def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> d
 
 def with_numbers(spec: dict[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
     """The spec of one job, with the numbers among its wildcards. It does not say a `client_seed` that is the run's own
-    seed: the run is the one without, so it stays valid when its setting begins to share a draw of clients, or ends to.
+    seed: the run is the one without, so it stays valid when its setting begins or ends to share sampled clients.
     """
     spec = {**spec, **numbers}
     if "seed" in spec and spec.get("client_seed") == spec["seed"]:

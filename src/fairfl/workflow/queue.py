@@ -1,4 +1,4 @@
-"""What Slurm's queue does to the jobs of this workflow, said within a minute: Snakemake itself only waits.
+"""What Slurm's queue does to the jobs of this workflow, shown within a minute: Snakemake itself only waits.
 
 That is: a job is held, or can start nowhere; the controller does not answer; it has forgotten a job.
 """
@@ -36,7 +36,7 @@ def look(run: str) -> dict[str, tuple[str, str]] | str:
 
 
 class Queue:
-    """Turns what is seen into what is to be said, each thing once in AGAIN seconds."""
+    """Turns what is seen into lines to print, each thing once in AGAIN seconds."""
 
     def __init__(self) -> None:
         self._said: dict[str, float] = {}

@@ -26,7 +26,7 @@ def random_projection(seed: int, rows: int, parameters: int, orthogonal: bool) -
 
 
 def shuffled_models(federation: Federation) -> Tensor:
-    """The first model x for each client, [K, P + B], the numbers of each parameter tensor in a separate order.
+    """The initial model x for each client, [K, P + B], the numbers of each parameter tensor in a separate order.
 
     That is an initialisation of its own where the numbers of a tensor are drawn alike.
     """

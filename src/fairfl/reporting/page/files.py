@@ -28,7 +28,7 @@ class Files:
         self.results, self.folder = results, page.parent
 
     def link(self, path: str) -> str:
-        """Relative URL, '' if nothing is there. Tables beside the paper's are of a selection, as the page is."""
+        """Relative URL, '' if nothing is there. Side-by-side tables are of a selection, as the page is."""
         target = (self.folder if ".side_by_side." in path else self.results) / path
         if not target.exists():
             return ""

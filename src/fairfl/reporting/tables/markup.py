@@ -47,7 +47,7 @@ def markdown_table(
 def markdown_page(
     artifact: SelectedArtifact, facts: Facts, tables: list[str], note_text: str
 ) -> str:
-    """The title line, with the mark of what tells nothing and what stood in for the paper's data; tables; note."""
+    """The title line, with the mark of what is uninformative and what stood in for the paper's data; tables; note."""
     stand_in = f"Stand-in: {facts.stand_in}." if facts.stand_in else ""
     marks = filter(None, (facts.telling, stand_in))
     head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, marks)])

@@ -30,8 +30,8 @@ class StartServer:
     ) -> None:
         """Returns at once: clients may connect from now on, and wait until the imports are done.
 
-        `modules` are imported beside the libraries that all jobs need. Where a server cannot be started a line is said.
-        Then, and once it is killed, jobs start plainly.
+        `modules` are imported beside the libraries that all jobs need. Where a server cannot be started a line is
+        printed. Then, and once it is killed, jobs start plainly.
         """
         if sys.platform != "linux":
             return
