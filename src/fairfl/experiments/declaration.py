@@ -21,6 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from fairfl.experiments import hyperparameters
 from fairfl.experiments.plugins import PACKAGE, known
 from fairfl.runtime import opened
 from fairfl.runtime.errors import PluginError
@@ -32,7 +33,7 @@ _CHEAP = {
     "typing",
     "pydantic",
     "fairfl.experiments.base",
-    "fairfl.experiments.hyperparameters",
+    hyperparameters.__name__,  # imported here, so that hashes of jobs that read declarations have it
     "math",
     "collections.abc",
 }
