@@ -20,6 +20,7 @@ from fairfl.judgement.recorded import COMPARISON, claims_text, comparison_text
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.recorded import sums
 from fairfl.reporting.page import page as page_module
+from fairfl.reporting.page.numbers import summarize_verdicts
 from fairfl.reporting.page.page import records, render
 from tests.unit import rows
 from tests.unit.reporting import demo
@@ -63,7 +64,11 @@ PAPER = {
     "settings": dict.fromkeys(("demo_full", LONG_NAME), SETTING),
     "artifacts": ARTIFACTS,
 }
-PATCH = {"match": ["demo_short*"], "set": {"rounds": 10, "data": {"name": "digits"}, "seeds": [0]}, "why": "time"}
+PATCH = {
+    "match": ["demo_short*"],
+    "set": {"rounds": 10, "evaluate_every": 5, "data": {"name": "digits"}, "seeds": [0]},
+    "why": "time",
+}
 
 
 class Elements(HTMLParser):
@@ -210,7 +215,7 @@ def test_the_page_says_to_the_letter_what_it_is_to_say(tmp_path, monkeypatch) ->
     """With stored results next to a smaller scale's, a contradiction of the paper, and what runs say of themselves."""
     monkeypatch.setitem(globals(), "PAPER", PAPER | {"consistency": [TWICE]})
     _, results = build(tmp_path)
-    numbers = ("loss,1.1,0.1,std,nats,legible", "acc,50,,,percent,legible", "loss,9,0.1,std,nats,")
+    numbers = ("loss,1.1,0.1,std,nats,legible", "acc,50,,,percent,legible", "loss,9,0.1,std,nats,read off; legible")
     variants = ("fedavg,", "fedavg,", "qffl,q=1")
     text = "".join(f"table1,demo_full,{variant},{one}\n" for variant, one in zip(variants, numbers, strict=True))
     (tmp_path / "papers/reported/demo/table1.csv").write_text(demo.REPORTED + text)
@@ -246,6 +251,14 @@ def store(root: Path, results: Path) -> None:
     holds = rows.claim({"artifact": "demo_table1", "claim": "c1", **statuses})
     files = {COMPARISON.name: comparison_text(own.values()), RECORDED_CLAIMS.name: claims_text([holds])}
     sums.write((root / COMPARISON).parent, {name: text.encode() for name, text in files.items()})
+
+
+def test_a_verdict_of_all_numbers_stands_in_the_caption_instead_of_each_cell() -> None:
+    assert summarize_verdicts({"agrees", "not reported"}) == ({"agrees", "not reported"}, "all: agrees")
+    apart = {"not comparable: scale", "not run", "not reported"}
+    other_scale = "not checked: other data or another scale than the paper's"
+    assert summarize_verdicts(apart) == (apart - {"not run"}, other_scale)
+    assert summarize_verdicts({"agrees", "differs"}) == ({"not reported"}, "")
 
 
 def test_every_file_of_an_artifact_has_a_link(page) -> None:
