@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairfl.modifiers.dp import Config as DpConfig
+from fairfl.modifiers.dp import NoisyGradients
 from fairfl.simulation.backends import batches, cuda_graph, sequential, stacked_block
 from fairfl.simulation.backends.cuda_graph import WARM_UP, CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Work
@@ -208,3 +210,15 @@ def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, m
         close(a.loss, b.loss)
     shared, exact = ({size for _, size, _ in backend.steps.kept} for backend in (padding, plain))
     assert shared == exact if model is NORM else len(shared) < len(exact)
+
+
+def test_noise_is_captured_once_and_drawn_anew_in_each_round(gpu, monkeypatch):
+    private = LocalTraining(1, 4, 3, privacy=NoisyGradients(DpConfig(sigma=1.0, clip=1.0)))
+    noisy, plain, x = on_gpu([8, 8], {"name": "mlp", "hidden": [5]})
+    for round in range(3):
+        expected = plain.train(work(x, 2), private, round).delta
+        with monkeypatch.context() as patch:
+            patch.setattr(sequential, "CudaGraph", gpu.program)
+            noisy.train(work(x, 2), LocalTraining(1, None, 3), round)  # as algorithms that ask for clean gradients, too
+            assert torch.equal(noisy.train(work(x, 2), private, round).delta, expected)
+    assert gpu.captured == 2 and gpu.registered == [noisy.noise]
