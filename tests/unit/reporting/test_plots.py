@@ -105,7 +105,7 @@ def test_projected_gradients_are_those_of_algorithm_2():
 @pytest.fixture
 def sweep(tmp_path):
     """Three angles of FedEBA+ in two settings, seeds 0.02 apart; theta = 0 is left out, the paper has one number. Each
-    run of theta = 45 in the second setting has diverged."""
+    run of theta = 45 in the second setting has diverged; the third setting was not run."""
     angles = {"alpha=0.9": 0.80, "alpha=0.9,theta=45": 0.60, "alpha=0.9,theta=15": 0.70, "alpha=0.9,theta=90": 0.50}
     lines = []
     for (setting, shift), (angle, accuracy), seed in product(((A, 0.0), (B, 0.1)), angles.items(), (0, 1)):
@@ -118,8 +118,8 @@ def sweep(tmp_path):
     files["reported"] = {"table7": str(tmp_path / "table7.csv")}
     metrics = {"accuracy_global": described("accuracy", "percent"), "accuracy_var": described("variance", "percent2")}
     rows = [("fedeba_plus", {"alpha": 0.9} | more) for more in ({}, {"theta": 45}, {"theta": 15}, {"theta": 90})]
-    options = {"key": "theta", "default": 0, "labels": {A: "Data A", B: "Data B"}}
-    return metric_spec("metric_sweep", files, metrics, rows, (A, B), **options)
+    options = {"key": "theta", "default": 0, "labels": {A: "Data A", B: "Data B", "three": "Data C"}}
+    return metric_spec("metric_sweep", files, metrics, rows, (A, B, "three"), **options)
 
 
 def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperparameter(sweep):
@@ -136,11 +136,11 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     assert remarks == [
         "Diverged, not drawn: FedEBA+ α = 0.9, θ = 45 (two).", "Bars: ± one standard deviation over 2 seeds."
     ]  # fmt: skip
-    assert [axes.get_title(loc="left") for axes in drawing.axes] == [
-        "Data A (blobs for EMNIST)", "Data B (blobs for EMNIST)", "", ""
-    ]  # fmt: skip
-    titles = ["accuracy (percent)", "", "variance (percent²)", ""]
-    assert [axes.get_ylabel() for axes in drawing.axes] == titles and drawing.axes[2].get_xlabel() == "θ"
+    titles = [f"Data {name} (blobs for EMNIST)" for name in "ABC"]
+    assert [axes.get_title(loc="left") for axes in drawing.axes] == [*titles, "", "", ""]
+    assert drawing.axes[2].texts[0].get_text() == "not run"
+    titles = ["accuracy (percent)", "", "", "variance (percent²)", "", ""]
+    assert [axes.get_ylabel() for axes in drawing.axes] == titles and drawing.axes[3].get_xlabel() == "θ"
     (legend,) = drawing.legends
     assert [text.get_text() for text in legend.get_texts()] == ["FedEBA+", "the paper's"]
     left, right, *_ = drawing.axes
