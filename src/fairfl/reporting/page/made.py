@@ -33,6 +33,7 @@ def read_summaries(results: Path, lines: Iterable[ComparisonLine]) -> Summaries:
     return {run: summary for run, summary in read.items() if isinstance(summary, dict)}
 
 
+@opened.by_fairfl()
 def describe_code(root: Path) -> dict[str, str]:
     """`commit`, '5a774d58280c' or '5a774d58280c, changed since', and its `date`; '' outside of a git repository."""
     state = ["--no-optional-locks", "describe", "--always", "--abbrev=12", "--exclude=*"]
