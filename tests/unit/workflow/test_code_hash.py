@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.experiments import declaration
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import digest
 from fairfl.workflow import code_hash
@@ -68,6 +69,14 @@ def test_what_stands_in_papers_and_how_results_are_shown_trains_nothing(job):
     assert above & {"judgement", "reporting", "metrics", "workflow"} == set()
     experiments = {name for name in closure(f"fairfl.jobs.{job}") if name.startswith("fairfl.experiments.")}
     assert experiments <= {f"fairfl.experiments.{name}" for name in ("base", "parts", "plugins")}  # what checks specs
+
+
+def test_what_a_declaration_imports_counts_where_declarations_are_read():
+    """Else a job that reads one is refused at its end: no change there would be noticed."""
+    ours = {name for name in declaration._CHEAP if name.startswith("fairfl.")}
+    found = [closure(f"fairfl.jobs.{job}") for job in JOBS]
+    reading = [code for code in found if "fairfl.experiments.declaration" in code]
+    assert len(ours) > 1 and reading and all(ours <= code.keys() for code in reading)
 
 
 @pytest.mark.parametrize("job", ["local_optimum", "surrogate"])
