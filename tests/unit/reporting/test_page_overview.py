@@ -10,7 +10,10 @@ from fairfl.experiments.paper import Paper
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ComparisonLine
+from fairfl.reporting.compared import row_of
+from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.page.made import describe_code, describe_runs, read_summaries
+from fairfl.reporting.page.numbers import table_views
 from fairfl.reporting.page.page import PageRows, farthest
 from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
 from tests.unit.reporting import demo, test_page
@@ -55,6 +58,20 @@ def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     assert (scale, paper.called, times) == ("full scale", "demo", 5.0)
     assert (number.row.label, number.metric) == ("FedFV α = 0.1", "Ave.")
     assert number.both == ("50.0 ± 1.0", "60.0") and shown[0][2].both == ("diverged", "7.0")
+
+
+def test_a_line_is_checked_if_its_number_is_at_full_scale() -> None:
+    paper, here = Paper(**PAPER), compared(LINE, verdict="not comparable: scale")
+    for stored, marks in (({here.place: compared(LINE)}, (True, True)), ({}, (False, False))):
+        (view,) = table_views([here], paper, paper.artifacts["table1"], [], {"x": (5, 9)}, stored)
+        assert [(row["checked"], row["differing"]) for row in view["rows"]] == [marks]
+
+
+def test_a_number_stands_in_the_row_of_its_setting() -> None:
+    line = compared(LINE, setting="y")
+    rows = [ShownRow(line.variant, "FedFV", setting, printed=setting) for setting in ("x", "y")]
+    assert row_of(line, rows, {}) == rows[1]
+    assert row_of(line, rows[:1], {"fedfv": "FedFV"}).label == "FedFV α = 0.1"
 
 
 # -- what it was made from ----------------------------------------------------------------------
