@@ -35,6 +35,7 @@ def documented() -> list[str]:
     for module in (ROOT / "src/fairfl").rglob("*.py"):
         found = (node.value for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant))
         lines += [line for text in found if isinstance(text, str) for line in re.findall(r"`([^`\n]+)`", text)]
+    lines += [line for text in lines for line in re.findall(r'--wrap "([^"]+)"', text)]  # of sbatch
     parts = [part.strip() for line in lines for part in re.split("&&| [|] ", line)]
     asked = [part for part in parts if part.split(" ")[0] in LAUNCHERS and not re.search(r"\.\.\.|[<>{]", part)]
     return sorted(dict.fromkeys(asked))
