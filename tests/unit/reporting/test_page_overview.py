@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.workload import load_workload
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.ranking import RankingLine
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.reporting.compared import row_of
 from fairfl.reporting.inputs import ShownRow
+from fairfl.reporting.page.details import sentences_on
+from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.made import describe_code, describe_runs, read_summaries
 from fairfl.reporting.page.numbers import table_views
 from fairfl.reporting.page.page import PageRows, farthest
+from fairfl.reporting.page.settings import setting_view
 from fairfl.reporting.tables.side_by_side import signs, tables_of, texts_of
 from tests.unit.reporting import demo, test_page
 from tests.unit.rows import compared
@@ -72,6 +76,32 @@ def test_a_number_stands_in_the_row_of_its_setting() -> None:
     rows = [ShownRow(line.variant, "FedFV", setting, printed=setting) for setting in ("x", "y")]
     assert row_of(line, rows, {}) == rows[1]
     assert row_of(line, rows[:1], {"fedfv": "FedFV"}).label == "FedFV α = 0.1"
+
+
+def test_tables_side_by_side_belong_to_the_selection_and_all_else_to_the_results(tmp_path) -> None:
+    page = tmp_path / "selections/a/index.html"
+    for file in (tmp_path / "demo/t.md", page.parent / "demo/t.side_by_side.md"):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    files = Files(tmp_path, page)
+    links = [files.link(f"demo/t.{ending}") for ending in ("md", "side_by_side.md", "tex")]
+    assert links == ["../../demo/t.md", "demo/t.side_by_side.md", ""]
+
+
+def test_a_setting_lists_values_that_are_no_defaults_with_or_without_a_source(tmp_path) -> None:
+    setting = {key: value for key, value in demo.SETTING.items() if key != "sources"}
+    table = PAPER["artifacts"]["table1"] | {"settings": ["demo_x"]}
+    own = {"sources": "own", "settings": {"demo_x": setting}, "artifacts": {"table1": table}}
+    demo.project(tmp_path, PAPER | own)
+    view = setting_view(load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), "demo_x")
+    keys = [key for key, *_ in view["rows"]]
+    assert "rounds" in keys and "local_epochs" not in keys
+
+
+def test_details_say_how_hyperparameters_are_known_unless_the_paper_prints_them() -> None:
+    for provenance, is_said in (("assumed", True), ("paper", False)):
+        texts = sentences_on(compared(LINE, provenance=provenance), "FedFV", None, "seeds", None)
+        assert (f"Hyper-parameters: {provenance}." in texts) == is_said
 
 
 # -- what it was made from ----------------------------------------------------------------------
