@@ -65,7 +65,7 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
     contents = set()
     for name in "ab":
         command = [sys.executable, "-m", "fairfl.jobs.prepare", "--spec", spec, "--out", tmp_path / name]
-        subprocess.run(command, check=True, timeout=60)
+        subprocess.run(command, check=True, timeout=600)
         contents.add((tmp_path / name).read_bytes())
     prepare.main(["--spec", spec, "--out", str(tmp_path / "d")])
     contents.add((tmp_path / "d").read_bytes())

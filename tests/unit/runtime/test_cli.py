@@ -25,7 +25,7 @@ def keep_sigterm():
 def command(body: str, call: str = "cli.run(main)"):
     """A command in a process."""
     code = f"{FRAME}def main(argv):\n    {body}\n{call}"
-    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=600)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def server():
 
 def job(code, *arguments, command=CLIENT, **options):
     """A finished job."""
-    return subprocess.run([*command, code, *arguments], text=True, capture_output=True, timeout=60, **options)
+    return subprocess.run([*command, code, *arguments], text=True, capture_output=True, timeout=600, **options)
 
 
 def begun(code=SLEEP, command=CLIENT, **options):
@@ -94,7 +94,7 @@ def state(pid):
 
 def ends(pid):
     """Wait until the process is gone."""
-    limit = time.monotonic() + 90
+    limit = time.monotonic() + 600
     while state(pid) not in "XZ":
         assert time.monotonic() < limit, f"process {pid} lives on"
         time.sleep(0.01)
@@ -146,7 +146,7 @@ def test_a_signal_to_the_client_reaches_the_job(server, number, code):
     for command in (PLAIN, CLIENT):
         process, (pid, _) = begun(command=command)
         process.send_signal(number)
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=600)
         assert (process.returncode, out, err) == (code, "", "")
         assert ends(pid)
 
@@ -167,7 +167,7 @@ def test_a_killed_server_takes_its_job_along_and_the_job_is_not_run_again(server
     ran = tmp_path / "ran"
     process, (pid, _) = begun(f"open({str(ran)!r}, 'a').write('once'); {SLEEP}")
     server.process.kill()
-    assert process.communicate(timeout=90) == (
+    assert process.communicate(timeout=600) == (
         "",
         "error: the start server died and took this job along; run the same command again\n",
     )
@@ -192,7 +192,7 @@ def test_whatever_a_job_forks_ends_with_it(server, code, how):
     if "killed" in how:
         ended = {"job": pid, "client": process.pid, "server": server.process.pid}[how.split()[1]]
         os.kill(ended, signal.SIGKILL)
-    process.communicate(timeout=90)
+    process.communicate(timeout=600)
     assert ends(pid) and ends(forked)
 
 
@@ -218,7 +218,7 @@ def test_everything_ends_with_the_workflow(number):
 # -- plain starts ---------------------------------------------------------------------------------
 def plainly(process):
     """The job ran in the client's own process, with the right result."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     return (process.returncode, out, err) == (3, f"{process.pid}\n", "note\n")
 
 
