@@ -100,9 +100,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, budgets of tokens, words and habit
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
-	$(BIN)/python -m tests.weight
-	$(BIN)/python -m tests.words
-	$(BIN)/python -m tests.habits
+	$(BIN)/python -m tests.budgets
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/codespell
 	$(BIN)/snakemake --lint

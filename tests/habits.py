@@ -1,17 +1,12 @@
-"""python -m tests.habits: habits that make src/fairfl hard to read; no count may rise. `--write` lowers them.
-
-`python -m tests.habits NAME` lists the places of one habit.
-"""
+"""Habits that make src/fairfl hard to read."""
 
 import ast
-import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE, BUDGETS = Path("src/fairfl"), Path(__file__).with_suffix(".json")
+SOURCE = Path("src/fairfl")
 PARTICIPLES = set(
     re.findall(
         r"\w+", "known found asks came_from told held shown made given drawn said wanted kept taken dealt called"
@@ -109,24 +104,3 @@ def places() -> dict[str, list[str]]:
 def is_plugin_class(file: Path, name: str) -> bool:
     """Whether it is the class `Config` that each plug-in has by that name."""
     return name == "Config" and file.parent.name in PLUGINS
-
-
-def main(arguments: list[str]) -> int:
-    """Exit status: 1 if a count has risen."""
-    now, budgets = places(), json.loads(BUDGETS.read_text()) if BUDGETS.exists() else {}
-    counts = {habit: len(found) for habit, found in sorted(now.items())}
-    if "--write" in arguments:
-        lower = {habit: min(count, budgets.get(habit, count)) for habit, count in counts.items()}
-        BUDGETS.write_text(json.dumps(lower, indent=1) + "\n")
-        return 0
-    if arguments:
-        print("\n".join(now.get(" ".join(arguments), [f"habits: {', '.join(now)}"])))
-        return 0
-    risen = {habit: count for habit, count in counts.items() if count > budgets.get(habit, 0)}
-    for habit, count in risen.items():
-        print(f"src/fairfl: {habit}: {count}, at most {budgets.get(habit, 0)} (python -m tests.habits {habit})")
-    return bool(risen)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,14 +1,12 @@
-"""python -m tests.weight: tokens of src/fairfl, whose sum over all packages may only fall. `--write` lowers it.
+"""Tokens of src/fairfl.
 
 A token is a name, an operator, a number or a string: lines could be made fuller instead, tokens cannot.
 """
 
-import json
-import sys
 import tokenize
 from pathlib import Path
 
-PACKAGES, BUDGETS = Path("src/fairfl"), Path(__file__).with_suffix(".json")
+PACKAGES = Path("src/fairfl")
 COUNTED = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 STARTS = (tokenize.ENCODING, tokenize.INDENT, tokenize.NEWLINE)  # of a module, of a block, of a statement
 
@@ -31,23 +29,3 @@ def counted() -> dict[str, int]:
     """Tokens by package."""
     folders = [folder for folder in sorted(PACKAGES.iterdir()) if (folder / "__init__.py").is_file()]
     return {folder.name: sum(map(tokens, folder.rglob("*.py"))) for folder in folders}
-
-
-def main(arguments: list[str]) -> int:
-    """Exit status: 1 if all packages together are heavier than all budgets. One may grow by what another has lost."""
-    found, budgets = counted(), json.loads(BUDGETS.read_text())
-    if sum(found.values()) > sum(budgets.values()):
-        print(
-            f"src/fairfl: {sum(found.values()):,} tokens, at most {sum(budgets.values()):,} ({BUDGETS}). Grown since:"
-        )
-        for name in found:
-            if (more := found[name] - budgets.get(name, 0)) > 0:
-                print(f"  {name}: {found[name]:,}, {more:,} more")
-        return 1
-    if "--write" in arguments:
-        BUDGETS.write_text(json.dumps(found, indent=1) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,18 +1,11 @@
-"""python -m tests.words: words that the style guide replaces, in docs and strings of src/; no count may rise.
-
-The list is the first column of the table in CONTRIBUTING.md. `--write` lowers the budgets (tests/words.json).
-`python -m tests.words WORD` lists the strings of src/ that have one.
-"""
+"""Words that the style guide replaces (the table in CONTRIBUTING.md): how many are in docs and in strings of src/."""
 
 import ast
-import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUDGET = Path(__file__).with_suffix(".json")
 MADE = {"reference.md", "configuration.md"}  # from the code's own descriptions
 
 
@@ -49,21 +42,13 @@ def counted(words: list[str], text: str) -> Counter[str]:
     return Counter({word: len(re.findall(rf"\b{re.escape(word)}\b", plain)) for word in words})
 
 
-def main(options: list[str]) -> int:
-    words, budgets = avoided((ROOT / "CONTRIBUTING.md").read_text()), json.loads(BUDGET.read_text())
+def totals() -> dict[str, int]:
+    """How many are in the docs and in the strings of src/."""
+    listed = avoided((ROOT / "CONTRIBUTING.md").read_text())
     texts = {"docs": pages(ROOT), "src": "\n".join(strings(ROOT))}
-    counts = {place: counted(words, text) for place, text in texts.items()}
-    if "--write" in options:
-        lower = {place: min(count.total(), budgets[place]) for place, count in counts.items()}
-        BUDGET.write_text(json.dumps(lower, indent=1) + "\n")
-    elif options:
-        print("\n".join(text for text in strings(ROOT) if counted([" ".join(options)], text).total()))
-    for place, count in counts.items():
-        if count.total() > budgets[place]:
-            listed = ", ".join(f"{word} {many}" for word, many in count.most_common() if many)
-            print(f"{place}: {count.total()} words that CONTRIBUTING.md replaces, at most {budgets[place]}: {listed}")
-    return int(any(count.total() > budgets[place] for place, count in counts.items()))
+    return {place: counted(listed, text).total() for place, text in texts.items()}
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def strings_with(word: str) -> list[str]:
+    """The strings of src/ that have one of them."""
+    return [text for text in strings(ROOT) if counted([word], text).total()]

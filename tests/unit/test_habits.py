@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests import habits, words
+from tests.budgets import lowered, risen
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,15 @@ def test_words_are_counted_whole_and_over_line_ends():
     found = words.counted(["made anew", "deal"], "It is made\nanew. A great deal, ideally.")
     assert found == Counter({"made anew": 1, "deal": 1})
     assert words.avoided("| instead of | write |\n|---|---|\n| `a b`, `c` | `d` |\n\n") == ["a b", "c"]
+
+
+def test_no_count_may_rise_but_a_package_may_gain_what_another_has_lost():
+    budgets = {"tokens": {"a": 5, "b": 5}, "words": {"docs": 1}, "habits": {"x": 1}}
+    now = {"tokens": {"a": 7, "b": 3}, "words": {"docs": 1}, "habits": {"x": 0}}
+    assert risen(now, budgets) == [] and lowered(now, budgets) == now
+    heavier = {"tokens": {"a": 7, "b": 4}, "words": {"docs": 2}, "habits": {"x": 1, "y": 1}}
+    assert [line.partition(",")[0] for line in risen(heavier, budgets)] == [
+        "tokens: a: 7",
+        "words: docs: 2",
+        "habits: y: 1",
+    ]
