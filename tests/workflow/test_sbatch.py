@@ -76,10 +76,9 @@ def test_each_job_asks_for_its_share(asked):
     scale = asked.project.folder / "scales/tiny.yaml"
     scale.write_text(scale.read_text() + "limits: {train: {minutes: 300, memory_mb: 5000}}\n")
     usual = {"--partition": "usual", "--cpus-per-task": "1"}
-    trained = usual | {"--time": "30", "--mem": "2000"}  # three times what stored runs took, with floors
-    optimum = usual | {"--time": "60", "--mem": "2000"}  # nobody knows: the scale's limits
-    assert asked(TRAINED, OPTIMUM, config=("device=cpu",)) == {"train": trained, "local_optimum": optimum}
-    on_gpu = {rule: job | {"--gpus": "1"} for rule, job in {"train": trained, "local_optimum": optimum}.items()}
+    share = usual | {"--time": "30", "--mem": "2000"}  # three times what stored runs and optima took, with floors
+    assert asked(TRAINED, OPTIMUM, config=("device=cpu",)) == {"train": share, "local_optimum": share}
+    on_gpu = {rule: share | {"--gpus": "1"} for rule in ("train", "local_optimum")}
     for job in on_gpu.values():
         job["--cpus-per-task"] = "2"
     assert asked(TRAINED, OPTIMUM, config=("device=cuda", "threads=2")) == on_gpu
@@ -111,7 +110,7 @@ def test_what_the_profile_has_commented_out_works(asked):
     everywhere = {"--account": "mine", "--exclude": "node7", "--cpus-per-task": "1"}
     assert asked(TRAINED, OPTIMUM, config=("device=cuda",)) == {
         "train": everywhere | {"--partition": "gpu", "--gpus": "a100:1", "--time": "1440", "--mem": "2000"},
-        "local_optimum": everywhere | {"--partition": "cpu", "--gres": "shard:1", "--time": "60", "--mem": "2000"},
+        "local_optimum": everywhere | {"--partition": "cpu", "--gres": "shard:1", "--time": "30", "--mem": "2000"},
     }
 
 
