@@ -47,8 +47,7 @@ def main(argv: list[str] | None = None) -> None:
 
     from fairfl.judgement import recorded as numbers
     from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
-    from fairfl.recorded import sums
-    from fairfl.recorded.record import FOLDER
+    from fairfl.recorded import FOLDER, sums
     from fairfl.reporting.reproduction import OWN
 
     papers = published(workload.papers)

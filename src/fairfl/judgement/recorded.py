@@ -11,8 +11,8 @@ from typing import TypeVar
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.measurements import CHECKED, comparable
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text, records
-from fairfl.recorded import sums
-from fairfl.recorded.record import FOLDER, SCALE
+from fairfl.recorded import FOLDER, sums
+from fairfl.recorded.record import SCALE
 
 Line = TypeVar("Line", ComparisonLine, ClaimLine)
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"

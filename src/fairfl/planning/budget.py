@@ -33,7 +33,8 @@ from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job
-from fairfl.workflow.recorded import RULES, rerun_of
+from fairfl.workflow.recorded import RULES
+from fairfl.workflow.rerun import rerun_of
 
 _OBSTACLES = {
     "download": "whose data must be downloaded first ({data}; budget_downloads: true takes them)",

@@ -21,7 +21,7 @@ from typing import Any
 
 from fairfl.experiments.workload import Workload
 from fairfl.planning.reference import reference
-from fairfl.recorded.record import FOLDER
+from fairfl.recorded import FOLDER
 from fairfl.runtime.fingerprint import canonical
 
 RULES = ("train", "local_optimum", "surrogate", "timing")  # the others take seconds

@@ -6,3 +6,7 @@
 
 A job may have several entries, if the same spec gave other numbers with other code or another torch.
 """
+
+from pathlib import Path
+
+FOLDER = Path("results/recorded")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from fairfl.recorded import curves, sums
+from fairfl.recorded import FOLDER, curves, sums
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.runtime.validation import checked
@@ -20,7 +20,6 @@ from fairfl.values.result_files import ResultFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDER = Path("results/recorded")
 # The scale that is recorded; at others all jobs run, so that `quick` runs all of the code.
 SCALE = "full"
 METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
+from fairfl.recorded import FOLDER
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 
@@ -113,8 +114,6 @@ def _hash(path: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.recorded.record import FOLDER
-
     _put(FOLDER, {path: _hash(FOLDER / path) for path in present(FOLDER)})
     print(f"wrote {FOLDER / LIST}: {len(listed(FOLDER))} files")
 

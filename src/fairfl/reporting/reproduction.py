@@ -17,8 +17,9 @@ from fairfl.experiments.variant import Variant
 from fairfl.judgement.measurements import CHECKED, Count, count, count_claims, measurements
 from fairfl.judgement.recorded import Line, recorded_claims, recorded_numbers
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.recorded.record import FOLDER, settings
+from fairfl.recorded import FOLDER
 from fairfl.recorded.record import Record as Recorded
+from fairfl.recorded.record import settings
 from fairfl.reporting.compared import PrintedNumber, differing, printed_number
 from fairfl.reporting.footer import plural
 from fairfl.reporting.headlines import PaperLine, claims_text, lines_of, share

@@ -8,15 +8,14 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.workload import Workload
-from fairfl.recorded import curves, sums
+from fairfl.recorded import FOLDER, curves, sums
 from fairfl.recorded.record import (
-    FOLDER,
     INLINE,
     LARGEST,
     METRICS,
@@ -34,7 +33,6 @@ from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 from fairfl.values import tables
 from fairfl.values.differences import differences
 from fairfl.workflow.graph import Graph, Job, with_numbers
-from fairfl.workflow.rerun import Rerun, damage
 
 # Kinds of jobs that take long or need data. Of partitions only those that an artifact reads: they are large.
 RULES = ("train", "local_optimum", "surrogate", "tune", "timing", "partition")
@@ -137,7 +135,7 @@ class Recorded:
             return "not finished"
         if without_code(left["spec"]) != without_code(job.parsed):
             return "finished with another spec"
-        if why := damage(job, left):
+        if why := next(filter(None, (records.damage(path, left) for path in job.outputs)), ""):
             raise FairflError(f"{job.name}: {why}; nothing damaged is stored, run it again")
         if self._read_otherwise(job, left):
             return "finished with other inputs"
@@ -302,18 +300,6 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
         rest = f"\nStored: {counts['taken']}" if counts["taken"] else ""
         raise FairflError("\n".join(refused) + rest)
     return counts
-
-
-def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
-    """The judge of a graph's jobs, as its workload is configured."""
-    config = graph.workload.config
-    numerics = arithmetic.of(
-        config.device, config.threads, config.backend, elsewhere=not graph.runs_here
-    )
-    strict = config.numerics_mismatch == "rerun"
-    uses_stored = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
-    recorded = Recorded(graph, only=numerics if strict else None) if uses_stored else None
-    return Rerun(graph, numerics, strict, say, recorded)
 
 
 def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:

@@ -12,18 +12,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairfl.recorded.record import without_code
+from fairfl.recorded.record import SCALE, without_code
 from fairfl.runtime import arithmetic, kept, records
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.hashes import INTACT, Index
 from fairfl.values.differences import differences
 from fairfl.workflow.graph import Graph, Job
-
-if TYPE_CHECKING:
-    from fairfl.workflow.recorded import Recorded, Stored
-
+from fairfl.workflow.recorded import Recorded, Stored
 
 KEPT = "was computed before and kept"
 
@@ -42,7 +39,7 @@ class Rerun:
         numerics: arithmetic.Arithmetic | None = None,
         rerun_on_mismatch: bool = False,
         say: Callable[[str], None] | None = None,
-        recorded: "Recorded | None" = None,
+        recorded: Recorded | None = None,
     ) -> None:
         self.graph, self.numerics, self.rerun_on_mismatch = graph, numerics or {}, rerun_on_mismatch
         self.recorded = recorded
@@ -63,7 +60,7 @@ class Rerun:
             self._reasons[name] = self._decide(self.graph.job(name))
         return self._reasons[name]
 
-    def stored(self, name: str) -> "Stored | None":
+    def stored(self, name: str) -> Stored | None:
         """Return the stored result that stands for what the job would leave, if one does."""
         self.reason(name)
         return self._stored.get(name)
@@ -177,9 +174,9 @@ class Rerun:
         )
 
     def _find_loss(self, job: Job, record: dict[str, Any]) -> str:
-        return damage(job, record, self.intact) or self._missing_raw_file(job)
+        return self._damage(job, record) or self._missing_raw_file(job)
 
-    def _find_stored(self, job: Job) -> "Stored | None":
+    def _find_stored(self, job: Job) -> Stored | None:
         """The stored result of a job, unless that was computed here: then an edit of its code computes it again."""
         left = self.record(job.name)
         if self.recorded is None or (
@@ -212,7 +209,7 @@ class Rerun:
         if "weights/" not in name:
             prepare, record = self.graph.job(name), self.record(name)
             if record and not (
-                self._spec_differs(prepare, record) or damage(prepare, record, self.intact)
+                self._spec_differs(prepare, record) or self._damage(prepare, record)
             ):
                 return ""
         try:
@@ -273,12 +270,22 @@ class Rerun:
                 return f"{name}, which it reads, has come out different"
         return ""
 
+    def _damage(self, job: Job, record: dict[str, Any]) -> str:
+        """Return which file of a finished job is missing or not as the job left it."""
+        for path in job.outputs:
+            if why := records.damage(path, record, self.intact.has):
+                self.intact.forget(path)
+                return why
+        return ""
 
-def damage(job: Job, record: dict[str, Any], intact: Index | None = None) -> str:
-    """Return which file of a finished job is missing or not as the job left it. `intact`: what need not be read."""
-    for path in job.outputs:
-        if why := records.damage(path, record, intact.has if intact else None):
-            if intact:
-                intact.forget(path)
-            return why
-    return ""
+
+def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
+    """The judge of a graph's jobs, as its workload is configured."""
+    config = graph.workload.config
+    numerics = arithmetic.of(
+        config.device, config.threads, config.backend, elsewhere=not graph.runs_here
+    )
+    strict = config.numerics_mismatch == "rerun"
+    uses_stored = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
+    recorded = Recorded(graph, only=numerics if strict else None) if uses_stored else None
+    return Rerun(graph, numerics, strict, say, recorded)

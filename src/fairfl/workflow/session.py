@@ -26,8 +26,8 @@ from fairfl.terminal.display import Display, summary_lines
 from fairfl.workflow import environment, plan, snakemake, snapshot, submissions, targets
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.invocation import Invocation
-from fairfl.workflow.recorded import available, rerun_of
-from fairfl.workflow.rerun import KEPT
+from fairfl.workflow.recorded import available
+from fairfl.workflow.rerun import KEPT, rerun_of
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow

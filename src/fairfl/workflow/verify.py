@@ -17,8 +17,7 @@ from typing import Any
 from fairfl.experiments.config import TEMPLATE, Config
 from fairfl.experiments.strict import yaml_files
 from fairfl.experiments.variant import Variant
-from fairfl.recorded import sums
-from fairfl.recorded.record import FOLDER
+from fairfl.recorded import FOLDER, sums
 from fairfl.runtime import kept, locks, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check

@@ -14,7 +14,8 @@ from fairfl.runtime import machine, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.workflow.graph import Job
-from fairfl.workflow.recorded import Recorded, Stored, available, rerun_of, taken
+from fairfl.workflow.recorded import Recorded, Stored, available, taken
+from fairfl.workflow.rerun import rerun_of
 
 NAME = "train/s/fedavg/default/seed0"
 RUN = "results/full/runs/s/fedavg/default/seed0"
