@@ -7,7 +7,8 @@ to the claims. How the choice is made: fairfl.judgement.calibration.
 import json
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload

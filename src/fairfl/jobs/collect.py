@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.variant import Run

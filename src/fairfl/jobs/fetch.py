@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from fairfl.data import pretrained, registry
 from fairfl.data.download import Copy, FileSources
 from fairfl.data.interface import RemoteFile
-from fairfl.runtime import atomic, cli, job, opened
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli, opened
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 
 if TYPE_CHECKING:
     from fairfl.experiments.config import Config

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fairfl.jobs import table
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job, table
+from fairfl.runtime import atomic, cli
 
 spec = table.spec
 

@@ -16,7 +16,8 @@ from fairfl.data.registry import load
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Seed
 from fairfl.experiments.plugins import known
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import checked
 
 if TYPE_CHECKING:

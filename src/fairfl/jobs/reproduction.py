@@ -15,7 +15,7 @@ from fairfl.experiments.workload import Workload, load_workload
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import shown
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 
 PAGES = Path("docs/papers")
 TABLES = Path("docs/tables")

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.workload import load_workload
-from fairfl.runtime import atomic, job, opened
+from fairfl.jobs import job
+from fairfl.runtime import atomic, opened
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload

@@ -10,7 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import cli, job
+from fairfl.jobs import job
+from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation.training_spec import SurrogateSpec as Spec
 

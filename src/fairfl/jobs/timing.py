@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.jobs import train
-from fairfl.runtime import cli, job
+from fairfl.jobs import job, train
+from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import processor
 from fairfl.simulation.training_spec import TimingSpec as Spec

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation.training_spec import TrainingSpec
 from fairfl.values import result_files

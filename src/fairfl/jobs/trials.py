@@ -6,8 +6,8 @@ Of one algorithm, so that another one beside it, or an edit of that, chooses not
 from typing import TYPE_CHECKING, Any
 
 from fairfl.experiments.base import JobSpec
-from fairfl.jobs import collect
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import collect, job
+from fairfl.runtime import atomic, cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload

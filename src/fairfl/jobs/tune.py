@@ -13,7 +13,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Count, Seed
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import job
+from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 from fairfl.values import tables

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 from fairfl.values.result_files import ClientId
 from fairfl.values.tables import arrow, check_columns
 

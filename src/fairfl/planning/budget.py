@@ -29,7 +29,7 @@ from fairfl.planning.estimate import RULES as LONG
 from fairfl.planning.estimate import Estimate, estimate
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job

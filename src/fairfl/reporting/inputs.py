@@ -29,8 +29,8 @@ from fairfl.reporting.footer import Footer, condensed, grouped, plural
 from fairfl.reporting.formulas import literal
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
-from fairfl.runtime.validation import from_text
 from fairfl.values import tables
+from fairfl.values.json_text import from_text
 
 TRAIN = 0  # in the column `part` of a partition
 

@@ -4,6 +4,7 @@ Two are different if a part that both have is. One that lacks a part is of an ol
 machines: nothing is known, and nothing is shown.
 """
 
+from argparse import Namespace
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
@@ -34,6 +35,13 @@ def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) ->
             "instructions": "" if elsewhere else machine.instructions(),
         }
     return {part: parts[part] for part in PARTS if parts.get(part)}
+
+
+def of_options(args: Namespace) -> Arithmetic:
+    """Arithmetic of a job with these options."""
+    return of(
+        getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", "")
+    )
 
 
 def of_record(record: Mapping[str, Any]) -> Arithmetic:

@@ -17,7 +17,7 @@ from typing import Any
 from fairfl.runtime import atomic
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 
-# Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
+# Keys of a JSON result that say how it was made (fairfl.simulation.device), not what came out.
 HOW = {
     "seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions",
     "arithmetic", "device", "cuda_graphs",

@@ -8,7 +8,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import few, format_place, leaves, one_line, shown
-from fairfl.values.json_text import from_json
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")
@@ -126,15 +125,6 @@ def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise SpecError("\n".join(problems(error, model, file, prefix))) from None
-
-
-def from_text(text: str | bytes, kind: type[Type], where: str) -> Type:
-    """The value of a JSON text, a model or another type. Raises FairflError with one line that begins with `where`."""
-    try:
-        value = from_json(text)
-    except ValueError as error:
-        raise FairflError(f"{where}: not valid JSON: {error}") from None
-    return checked(value, kind, where)
 
 
 def checked(value: Any, kind: type[Type], where: str, prefix: str = "") -> Type:

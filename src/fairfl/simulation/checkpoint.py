@@ -21,7 +21,7 @@ import torch
 from fairfl.runtime import atomic, machine, opened
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.plain_data import few, format_place, leaves
-from fairfl.values import generators
+from fairfl.simulation import generators
 
 # Of the time, at most this is spent on saving, whatever the interval: what a kill costs is rare and bounded by the
 # interval, what saving costs is paid by every run.

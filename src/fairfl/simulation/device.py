@@ -2,16 +2,21 @@
 
 import json
 import os
+import platform
+import resource
+import sys
+import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from fairfl.runtime import atomic, gpu_slots, job, machine
+from fairfl.runtime import arithmetic, atomic, gpu_slots, machine
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.manifest import manifest
+from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.backends import cuda_graph
+from fairfl.values.json_text import from_json
 
 
 def choose(
@@ -38,10 +43,10 @@ def choose(
     # The same switch as use_deterministic_algorithms(True, warn_only=True), which imports inductor: a second.
     torch.set_deterministic_debug_mode("warn")
     # torch lets convolutions and LSTMs use TF32 unless told otherwise.
-    arithmetic = "tf32" if precision == "tf32" else "ieee"
-    torch.backends.cuda.matmul.fp32_precision = arithmetic
-    torch.backends.cudnn.conv.fp32_precision = arithmetic  # type: ignore[attr-defined]
-    torch.backends.cudnn.rnn.fp32_precision = arithmetic  # type: ignore[attr-defined]
+    products = "tf32" if precision == "tf32" else "ieee"
+    torch.backends.cuda.matmul.fp32_precision = products
+    torch.backends.cudnn.conv.fp32_precision = products  # type: ignore[attr-defined]
+    torch.backends.cudnn.rnn.fp32_precision = products  # type: ignore[attr-defined]
     # Filling memory costs time, and none is read unwritten.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
@@ -66,8 +71,27 @@ def choose_for(args: Namespace, precision: str, alone: bool = False) -> torch.de
 def record(
     args: Namespace, path: Path, chosen: torch.device, started: float, /, **found: Any
 ) -> dict[str, Any]:
-    """Write what a job found as JSON, with how and where it did; the whole. `started`: time.monotonic() then."""
-    how = facts(chosen) | {"arithmetic": job.arithmetic_of(args)}
-    whole = manifest(args.spec, started, **how | found)
+    """Write what a job found as JSON, with its spec, versions, machine, time and memory; the whole.
+
+    `started`: time.monotonic() then.
+    """
+    spec = from_json(args.spec)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    whole = {
+        "spec": spec,
+        "fingerprint": fingerprint(spec),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": arithmetic.version("torch"),
+            "numpy": arithmetic.version("numpy"),
+        },
+        "host": platform.node(),
+        "machine": platform.machine(),
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_memory_mib": round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1),
+        **facts(chosen),
+        "arithmetic": arithmetic.of_options(args),
+        **found,
+    }
     atomic.write_text(path, json.dumps(whole, indent=1, sort_keys=True) + "\n")
     return whole

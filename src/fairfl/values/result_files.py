@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairfl.runtime import inputs
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 
 ClientId = Annotated[int, Field(ge=0, lt=2**31)]
 Losses = list[float | None]

@@ -7,7 +7,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import from_text
+from fairfl.values.json_text import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.recorded import RULES, Recorded, taken
 

@@ -86,7 +86,7 @@ class Rerun:
         return len(names)
 
     def job_spec(self, name: str, code: str) -> str:
-        """Text that fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept,
+        """Text that fairfl.jobs.job takes from a file: the spec, where to leave the record, which results to accept,
         which of them are stored, and the copy of the project to work from.
         """
         job = self.graph.job(name)

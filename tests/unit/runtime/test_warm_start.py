@@ -253,7 +253,7 @@ def test_what_is_no_request_does_not_harm_the_server(server):
 # -- the real server ------------------------------------------------------------------------------
 def test_draws_without_a_seed_repeat_by_the_seed_of_the_run(real):
     code = (
-        "import random, numpy, torch, tempfile; from fairfl.runtime.job import parser\n"
+        "import random, numpy, torch, tempfile; from fairfl.jobs.job import parser\n"
         "parser('train').parse_args(sys.argv[2:])\n"
         "print(json.dumps([torch.rand(1).item(), random.random(), numpy.random.rand(),"
         " next(tempfile._get_candidate_names())]))"
@@ -270,7 +270,7 @@ def test_draws_without_a_seed_repeat_by_the_seed_of_the_run(real):
 def test_of_what_is_preloaded_a_job_sees_what_its_spec_has_the_code_of(real, tmp_path):
     """What it looks up beside that it imports itself: then `opened.check` refuses it."""
     code = (
-        "from fairfl.runtime import opened; from fairfl.runtime.job import parser\n"
+        "from fairfl.runtime import opened; from fairfl.jobs.job import parser\n"
         "before = set(sys.modules); parser('train').parse_args(sys.argv[2:])\n"
         "gone = sorted(name for name in before - set(sys.modules) if name.startswith('fairfl.'))\n"
         "import fairfl.metrics; from fairfl.metrics import fairness\n"

@@ -20,7 +20,7 @@ def test_plumbing_does_not_count():
     """Ownership, errors, the choice of a GPU, progress: a message there trains nothing again."""
     found = closure("fairfl.jobs.train", *MODELS)
     assert [name for name in found if f"{name}.".startswith(PLUMBING)] == []
-    assert {f"fairfl.values.{name}" for name in ("generators", "json_text", "result_files")} <= found.keys()
+    assert {"fairfl.simulation.generators", "fairfl.values.json_text", "fairfl.values.result_files"} <= found.keys()
 
 
 def test_plumbing_that_reads_files_is_known():

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.runtime import arithmetic, atomic, cli, job, locks, opened, records, sealed
+from fairfl.jobs import job
+from fairfl.runtime import arithmetic, atomic, cli, locks, opened, records, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.values import tables

@@ -23,8 +23,8 @@ from fairfl.runtime import (
 )
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
-from fairfl.runtime.validation import from_text
-from fairfl.values import generators
+from fairfl.simulation import generators
+from fairfl.values.json_text import from_text
 
 Spec = TypeVar("Spec", bound=BaseModel)
 
@@ -90,9 +90,7 @@ def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argpars
 
     `spec`: the job reads its own, which must be given.
     """
-    name = f"fairfl.jobs.{rule}"
-    module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
-    parser = Parser(prog=f"python -m {name}", description=module.__doc__)
+    parser = Parser(prog=f"python -m fairfl.jobs.{rule}")
     parser.add_argument(
         "--spec", required=spec, default="{}", help="what the result depends on (JSON)"
     )
@@ -132,7 +130,7 @@ def run_context(
     """
     spec = from_text(args.spec, dict, "--spec")
     _seed(args)  # again: libraries may have been imported since
-    described: dict[str, Any] = {"arithmetic": arithmetic_of(args)} if torch else {}
+    described: dict[str, Any] = {"arithmetic": arithmetic.of_options(args)} if torch else {}
     if args.record is None:
         yield fingerprint([spec, described])
         return
@@ -221,13 +219,6 @@ def _seed(args: argparse.Namespace) -> None:
     generators.seed(number)
     if args.code:
         generators.replace_entropy(number)
-
-
-def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
-    """Arithmetic of a job with these options."""
-    return arithmetic.of(
-        getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", "")
-    )
 
 
 def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
