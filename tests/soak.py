@@ -30,7 +30,7 @@ def main() -> None:
     undisturbed.snakemake()
     soak = Soak(undisturbed, folder / "killed", args.seed, lambda line: print(line, flush=True))
     try:
-        soak.run(soak.drawn(args.kills, time.monotonic() + 60 * args.minutes))
+        soak.run(args.kills, time.monotonic() + 60 * args.minutes)
     except Broken as error:
         sys.exit(f"{soak.report()}\n{error}")
     shutil.rmtree(folder)

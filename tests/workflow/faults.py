@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import hashlib
+import json
 import os
 import random
 import re
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -50,41 +51,8 @@ SELECTED = (
     "offline=true",
     "checkpoint_seconds=0.15",
 )
-SYNTHETIC = "results/tiny/tidy/eagle_synthetic_gaussian.csv"  # a target of ten jobs, three of them trainings
 
-# Module of a job -> what it does.
-PHASES = {
-    "fairfl.jobs.fetch": "fetch",
-    "fairfl.jobs.prepare": "prepare",
-    "fairfl.jobs.partition": "partition",
-    "fairfl.jobs.local_optimum": "local optimum",
-    "fairfl.jobs.train": "train",
-    "fairfl.jobs.collect": "tidy",
-    "fairfl.jobs.table": "table",
-    "fairfl.jobs.figure": "figure",
-    "fairfl.jobs.comparison": "comparison",
-    "fairfl.jobs.claims": "claims",
-    "fairfl.jobs.page": "page",
-}
-# What a training may be doing -> the file that tells.
-WRITING = "writing a checkpoint"
-CHECKPOINTS = {WRITING: ".checkpoint.pt.*", "checkpoint": "checkpoint.pt"}
-# How the path of a result begins -> what makes it; the first that fits.
-MADE_BY = {
-    "results/data/records/": "",
-    "results/data/logs/": "",
-    "results/data/mnist.fetched": "fetch",
-    "results/data/": "prepare",
-    "results/tiny/partitions/": "partition",
-    "results/tiny/optima/": "local optimum",
-    "results/tiny/runs/": "train",
-    "results/tiny/tidy/": "tidy",
-    "results/tiny/eagle/table": "table",
-    "results/tiny/eagle/figure": "figure",
-    "results/tiny/comparison": "comparison",
-    "results/tiny/claims": "claims",
-    "results/tiny/index": "page",
-}
+CHECKPOINT = "checkpoint"  # a training that has left one in this call
 # Saying how long it took, on which machine, by which process, or where a file was found: not equal in two runs.
 VARIES = (".json", ".log", ".html", "/.lock")
 MADE = ("results", "data", ".snakemake")
@@ -140,7 +108,7 @@ def same_in(project: Project) -> dict[str, bytes]:
 class Workflow:
     """One call of Snakemake and all that it starts. As a context it leaves nothing of it behind."""
 
-    def __init__(self, folder: Path, command: list[str]) -> None:
+    def __init__(self, folder: Path, command: list[str], environment: Mapping[str, str] = os.environ) -> None:
         self.folder = folder
         self.before = {name: inode(path) for name, path in files_below(folder, "results")}
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the workflow is)
@@ -150,7 +118,7 @@ class Workflow:
             stdin=subprocess.DEVNULL,
             stdout=self.output,
             stderr=subprocess.STDOUT,
-            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            env={k: v for k, v in environment.items() if k != "PYTHONPATH"},
             start_new_session=True,
         )
         self.pid = self.process.pid
@@ -192,16 +160,14 @@ class Workflow:
         return sorted(name for name, number in found.items() if number not in (None, self.before.get(name)))
 
     def seen(self, phase: str) -> bool:
-        """A job of this phase runs; or a training has a checkpoint, or writes one at this moment."""
-        if phase in CHECKPOINTS:
-            return bool(self.new(f"tiny/runs/**/{CHECKPOINTS[phase]}"))
+        """A job of this rule runs; or a training has a checkpoint."""
+        if phase == CHECKPOINT:
+            return bool(self.new("tiny/runs/**/checkpoint.pt"))
         return phase in running_in(self.folder).values()
 
     def phases(self) -> list[str]:
-        """What the jobs are doing that run now."""
-        running = set(running_in(self.folder).values())
-        written = [name for name in CHECKPOINTS if "train" in running and self.seen(name)]
-        return [*sorted(running), *written[:1]]
+        """Rules of the jobs that run now."""
+        return sorted({*running_in(self.folder).values(), *([CHECKPOINT] if self.seen(CHECKPOINT) else [])})
 
 
 # -- processes ----------------------------------------------------------------------------------
@@ -210,15 +176,19 @@ def processes_in(folder: Path) -> dict[int, list[str]]:
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (process / "cwd").readlink() == folder:
+            if os.path.samefile(process / "cwd", folder):  # on a node of tests/workflow/slurm.py by another path
                 found[int(process.name)] = (process / "cmdline").read_text().split("\0")[:-1]
     return {pid: command for pid, command in found.items() if command}  # one without has ended
 
 
 def running_in(folder: Path) -> dict[int, str]:
-    """Process -> phase, of the jobs that Snakemake has started, be it plainly or as the client of a server."""
-    named = {pid: [PHASES[part] for part in command if part in PHASES] for pid, command in processes_in(folder).items()}
-    return {pid: phases[0] for pid, phases in named.items() if phases}
+    """Process -> rule, of the jobs that Snakemake has started, be it plainly or as the client of a server."""
+    return {
+        pid: part.removeprefix("fairfl.jobs.")
+        for pid, command in processes_in(folder).items()
+        for part in command
+        if part.startswith("fairfl.jobs.")
+    }
 
 
 def servers_in(folder: Path) -> dict[int, list[int]]:
@@ -277,9 +247,13 @@ def inode(path: Path) -> int | None:
         return None
 
 
-def made_by(path: str) -> str:
-    """The phase that leaves a result, "" for what is no result."""
-    return next((phase for start, phase in MADE_BY.items() if path.startswith(start)), "")
+def makers_in(project: Project) -> dict[str, str]:
+    """Path of each result -> the rule that makes it, as the records say."""
+    makers = {}
+    for path in project.folder.glob("results/*/records/**/*.json"):
+        rule = path.relative_to(project.folder).parts[3].removesuffix(".json")
+        makers |= dict.fromkeys(json.loads(path.read_text())["outputs"], rule)
+    return makers
 
 
 # -- faults, by name. Each takes the project's folder, a path below it and a number. ---------------

@@ -1,23 +1,14 @@
 """A small copy of the project that the tests may edit, and what its workflow would run."""
 
-import atexit
-import contextlib
-import functools
-import gc
-import importlib
-import json
 import os
 import re
-import runpy
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from tests.workflow.forks import PLAN, forks
 
 TINY = """
 scale: tiny
@@ -69,8 +60,6 @@ FILES = {"Snakefile": "Snakefile", "tests/config.yaml": "config.yaml"}  # as the
 
 _HEAD = re.compile(r"(?:local)?rule (\w+):")
 _TOTAL = re.compile(r"^total +(\d+)$", re.M)
-END = "\0"
-PLAN = ["plan"]
 LINES = {"FAIRFL_DISPLAY": "snakemake"}  # Snakemake's own lines, which `jobs_in` reads
 _LINE = re.compile(r"^(run|keep) +(\S+) +(.+)$", re.M)
 
@@ -120,37 +109,6 @@ def plan_in(text: str) -> dict[str, str]:
     return {name: "" if verb == "keep" else why for verb, name, why in _LINE.findall(text)}
 
 
-class Forks:
-    """A process that has Snakemake loaded and runs commands in a fork of itself: in half of the time."""
-
-    def __init__(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TMPDIR")}  # a test's own
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        atexit.register(self.process.communicate)  # an empty input ends it
-
-    def __call__(
-        self, folder: Path, *commands: Iterable[str], path: Iterable[Path] = (), **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        """What the commands, `python -m <words>`, print in the folder, each one up to `END`, and the last exit status.
-
-        One process runs all of them, until one fails. PLAN is the plan of the workflow that was parsed before it.
-        """
-        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
-        request = [str(folder), [list(words) for words in commands], [str(entry) for entry in path], variables]
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        code, text = json.loads(self.process.stdout.readline())
-        return subprocess.CompletedProcess(commands, code, text)
-
-
-@functools.cache
-def forks() -> Forks:
-    """One for all projects of this process."""
-    return Forks()
-
-
 class Project:
     """A copy of the workflow and its package in a folder of its own."""
 
@@ -198,7 +156,6 @@ class Project:
     def snakemake(self, *arguments: str, config: tuple[str, ...] = (), check: bool = True, **environment: str):
         """Run Snakemake in the folder with the small selection; returns the finished process."""
         done = forks()(self.folder, self._command(*arguments, config=config), **environment)
-        done.stdout = done.stdout.replace(END, "")
         assert not check or done.returncode == 0, done.stdout[-4000:]
         return done
 
@@ -207,28 +164,22 @@ class Project:
         words = ["fairfl", command, *arguments, "--config", *self.selection]
         done = forks()(self.folder, words, path=[self.folder / "src"])
         assert done.returncode == code, done.stdout[-4000:]
-        return done.stdout.replace(END, "")
+        return done.stdout
 
     def jobs(self, *arguments: str, config: Iterable[str] = (), path: Iterable[Path] = ()) -> dict[str, Job]:
         """The jobs that a dry-run plans."""
         done = forks()(self.folder, self._command("--dry-run", *arguments, config=config), path=path, **LINES)
         assert done.returncode == 0, done.stdout[-4000:]
-        return jobs_in(done.stdout.replace(END, ""))
+        return jobs_in(done.stdout)
 
-    def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> tuple[str, str]:
+    def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> str:
         """What a dry-run prints, and the plan of all its jobs (fairfl.workflow.plan)."""
         done = forks()(self.folder, self._command("--dry-run", config=config), PLAN, path=path, **LINES)
         assert done.returncode == 0, done.stdout[-4000:]
-        dry_run, plan, _ = done.stdout.split(END)
-        return dry_run, plan
+        return done.stdout
 
     def _command(self, *arguments: str, config: Iterable[str]) -> list[str]:
         return ["snakemake", "--cores", "2", *arguments, "--config", *self.selection, *config]
-
-    def planned(self, *config: str) -> set[str]:
-        """Logs of the jobs that a dry-run plans: a name per job that holds rule and wildcards."""
-        found = jobs_in(self.snakemake("--dry-run", config=config, **LINES).stdout)
-        return {job.log.removeprefix("results/") for job in found.values()}
 
     # -- files --------------------------------------------------------------------------------
     def write(self, path: str | Path, content: str | bytes | None) -> None:
@@ -266,61 +217,3 @@ class Project:
         """Contents of the files with these suffixes below the results; not of the copies of the code."""
         found = [path for path in self.folder.glob("results/**/*") if ".code" not in path.parts]
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in found if path.suffix in suffixes}
-
-
-def become(folder: str, commands: list[list[str]], path: list[str], environment: dict[str, str]) -> None:
-    """Be `python -m <words>`, started in the folder, for each command."""
-    signal.alarm(1800)  # a test never waits forever, but a busy machine is slow
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    sys.path[:1] = ["", *path]
-    for module, *arguments in commands:
-        if [module] == PLAN:
-            print_plan()
-        else:
-            sys.argv[1:] = arguments
-            try:
-                runpy.run_module(module, run_name="__main__", alter_sys=True)
-            except SystemExit as end:
-                if end.code:
-                    raise
-        print(end=END, flush=True)
-
-
-def print_plan() -> None:
-    """The plan of the workflow that this process has parsed."""
-    from fairfl.workflow.plan import lines
-
-    (session,) = (found for found in gc.get_objects() if type(found).__name__ == "Session" and hasattr(found, "graph"))
-    print(*lines(session.rerun), sep="\n")
-
-
-def serve() -> None:
-    """One request per line of the input; one exit status and text per line of the output."""
-    libraries = ("grimp", "lark", "pandas", "pyarrow", "pydantic", "smart_open", "snakemake_executor_plugin_slurm")
-    for name in ("snakemake.cli", *libraries):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    importlib.import_module("snakemake.cli").get_argument_parser()  # imports all plugins of Snakemake
-    importlib.import_module("lark").Lark('start: "a"')  # keeps the grammar of grammars
-    if sys.platform == "linux":  # elsewhere there are no servers
-        preloaded.offer()
-    for line in sys.stdin:
-        with tempfile.TemporaryFile() as said:
-            pid = os.fork()
-            if pid == 0:
-                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                for stream in (1, 2):
-                    os.dup2(said.fileno(), stream)
-                become(*json.loads(line))
-                sys.exit()
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            said.seek(0)
-            print(json.dumps([code, said.read().decode(errors="replace")]), flush=True)
-
-
-if __name__ == "__main__":
-    import preloaded  # beside this file
-
-    serve()

@@ -15,7 +15,7 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     project = Project(root, tmp_path, selection=SELECTION)
     stored = "results/recorded/fedeba_toy"  # say what a run takes
     shutil.copytree(root / stored, tmp_path / stored, dirs_exist_ok=True)
-    runs = {name for name in project.planned() if "/train/" in name}
+    runs = {name for name in project.jobs() if name.startswith("train/")}
     assert len(runs) == 7
 
     nothing = project.snakemake("--quiet", "rules", "host", config=("budget=0",))
@@ -26,7 +26,7 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     project.snakemake(COMPARISON, config=("budget=0.00001",))
     first = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert len(first) == 1 and verdicts(tmp_path) > {"not run", "not reported"}
-    assert not any("/train/" in name for name in project.planned("budget=0"))
+    assert not any(name.startswith("train/") for name in project.jobs(config=["budget=0"]))
 
     project.snakemake(COMPARISON, config=("budget=1",))
     both = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}

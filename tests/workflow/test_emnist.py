@@ -1,14 +1,19 @@
 """From the download of EMNIST's archive to EAGLE's tables, by the command of docs/data.md, on generated files."""
 
 import csv
+import gzip
+import hashlib
 import shutil
+import struct
 import threading
+import zipfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fairfl.data.emnist import _ARCHIVE
 from tests.unit.data.conftest import Server
-from tests.workflow.emnist_files import archive
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("emnist")]
@@ -24,6 +29,23 @@ patches:
 # As documented, but for the scale and all but one of the settings.
 DOCUMENTED = "scale=full papers=eagle settings=eagle_emnist_linear_* seeds=0"
 SELECTION = ["scale=tiny", "papers=eagle", "settings=eagle_emnist_linear_a0.5", "seeds=0"]
+
+
+def archive(path: Path, train: int, test: int) -> str:
+    """Write gzip.zip with so many images of split ByClass, generated: rows and columns swapped as published; returns
+    its sha256.
+    """
+    shapes = np.random.default_rng(0).random((62, 28, 28)) < 0.2  # strokes of its own for each class
+    with zipfile.ZipFile(path, "w") as packed:
+        for number, (part, count) in enumerate({"train": train, "test": test}.items()):
+            labels = np.arange(count) % len(shapes)
+            strokes = np.random.default_rng([1, number]).random((count, 28, 28)) < 0.6
+            images = (shapes[labels] & strokes).transpose(0, 2, 1).astype(np.uint8) * 255
+            for kind, array in (("images-idx3", images), ("labels-idx1", labels.astype(np.uint8))):
+                head = bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape)
+                member = f"gzip/emnist-byclass-{part}-{kind}-ubyte.gz"
+                packed.writestr(member, gzip.compress(head + array.tobytes(), 1))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from tests.defaults import copy_config, without
-from tests.workflow.small_project import Project, forks
+from tests.workflow.forks import forks
+from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("extending")]
 
@@ -94,13 +95,13 @@ def test_adding_an_algorithm(project, root):
     assert set(blocks) == {file, "papers/template.yaml"}
     without(project.folder, "superquantile")
     selection = ("papers=template", "artifacts=template_table1")
-    before = project.planned(*selection)
+    before = set(project.jobs(config=selection))
     (project.folder / file).write_text(blocks[file])
     paper = project.folder / "papers/template.yaml"
     merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/template.yaml"]))
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
-    assert project.planned(*selection) - before == {"tiny/logs/train/template_digits/superquantile/default/seed0.log"}
+    assert set(project.jobs(config=selection)) - before == {"train/template_digits/superquantile/default/seed0"}
     project.snakemake("template_table1", config=selection)
     assert "| Superquantile |" in (project.folder / "results/tiny/template/table1.md").read_text()
 

@@ -53,7 +53,7 @@ def test_a_clone_reads_what_is_stored_and_trains_nothing(recorded, fresh):
     for table in recorded.folder.glob("results/full/tidy/*.parquet"):
         assert table.read_bytes() == (fresh.folder / "results/full/tidy" / table.name).read_bytes()
     # Then nothing is left to do, and nothing of it is taken in again.
-    assert not fresh.planned("algorithms=fedavg")
+    assert not fresh.jobs(config=["algorithms=fedavg"])
     fresh.snakemake("plan", config=("algorithms=fedavg",))
     plan = (fresh.folder / "results/full/plan.txt").read_text()
     assert "keep  train/eagle_synthetic_gaussian/fedavg/default/seed0  is stored" in plan
@@ -77,10 +77,10 @@ def test_an_edit_trains_a_stored_run_and_taken_back_nothing(recorded, fresh):
     fresh.write("scales/full.yaml", scale)
     assert "train" not in rules_of(fresh.snakemake(config=config, **LINES).stdout)
     after = fresh.results(".csv")
-    assert {name: after.get(name) for name in before} == before and not fresh.planned(*config)
+    assert {name: after.get(name) for name in before} == before and not fresh.jobs(config=config)
     # What is trained here stands, an edit of its code trains it again.
     fresh.snakemake(config=(*config, "recorded=ignore"))
-    assert not fresh.planned(*config)
+    assert not fresh.jobs(config=config)
     fresh.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
     assert run in jobs_in(fresh.snakemake("--dry-run", config=config, **LINES).stdout)
 

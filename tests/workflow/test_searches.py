@@ -54,7 +54,7 @@ def test_runs_take_what_was_chosen_if_asked_to(tuned):
     assert summary["chosen"] == {key: made[key] for key in summary["chosen"]}
     assert summary["chosen"]["hyperparameters"] == {"beta": 0.5}
     assert "what tuning chose here" in (tuned.folder / "results/tiny/vred/table1.md").read_text()
-    _, plan = tuned.looked(config=TUNED)
+    plan = tuned.looked(config=TUNED)
     assert "0 of 6 train and 0 other jobs would run" in plan
     assert "vred_cifar100~tuning~learning_rate=0.05/vred/beta=0.5" in plan
 

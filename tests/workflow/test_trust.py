@@ -15,7 +15,6 @@ from tests.workflow.small_project import Project
 pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("trust")]
 
 AFL = "src/fairfl/algorithms/afl.py"
-RERUN = "src/fairfl/workflow/rerun.py"
 BACK = "results are back that were computed before and kept"
 SYNTHETIC = "eagle_synthetic_gaussian"
 RUN = f"results/tiny/runs/{SYNTHETIC}/afl/default/seed0"
@@ -82,6 +81,7 @@ def test_a_table_that_fails_leaves_the_page_of_all_others(project):
 
 
 def test_an_edit_that_is_taken_back_trains_nothing(project):
+    """But for what is damaged of the results that were kept, and where none are."""
     before, text = numbers(project), (project.folder / AFL).read_text()
     project.append(AFL)
     assert "2 trainings" in ran(call(project))
@@ -93,35 +93,16 @@ def test_an_edit_that_is_taken_back_trains_nothing(project):
     said = call(project)
     assert BACK in said and not ran(said)  # and there again
     project.write(AFL, text)
+    for path in project.folder.glob(f"results/tiny/kept/train/{SYNTHETIC}/afl/default/seed0/*/0"):
+        befall(project.folder, ("flip", path.relative_to(project.folder), 0.5))
+    assert "1 training" in ran(call(project)) and numbers(project) == before
+    project.append(AFL)
+    call(project)
+    project.write(AFL, text)
     for folder in project.folder.glob("results/*/kept"):
         shutil.rmtree(folder)
     assert "2 trainings" in ran(call(project, "superseded_results_limit=0"))
     assert numbers(project) == before and not list(project.folder.glob("results/*/kept"))
-
-
-def test_a_call_that_fails_while_results_come_back_loses_nothing(project):
-    before, text = numbers(project), (project.folder / AFL).read_text()
-    project.append(AFL)
-    call(project)
-    project.write(AFL, text)
-    rerun, moved = (project.folder / RERUN).read_text(), "            result.move_back(Path(job.record))\n"
-    assert moved in rerun
-    project.write(RERUN, rerun.replace(moved, f"{moved}            1 / 0\n"))
-    assert project.snakemake(check=False).returncode == 1
-    project.write(RERUN, rerun)
-    said = call(project)
-    assert BACK in said and not ran(said)
-    assert numbers(project) == before and "Nothing to be done" in call(project)
-
-
-def test_what_is_kept_and_damaged_is_not_used(project):
-    before, text = numbers(project), (project.folder / AFL).read_text()
-    project.append(AFL)
-    call(project)
-    project.write(AFL, text)
-    for path in project.folder.glob(f"results/tiny/kept/train/{SYNTHETIC}/afl/default/seed0/*/0"):
-        befall(project.folder, ("flip", path.relative_to(project.folder), 0.5))
-    assert "1 training" in ran(call(project)) and numbers(project) == before
 
 
 def test_damage_of_equal_size_is_repaired_by_the_same_command(project):
