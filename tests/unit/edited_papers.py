@@ -10,7 +10,7 @@ import yaml
 from fairfl.experiments.workload import Workload, load_workload
 
 ROOT = Path(__file__).resolve().parents[2]
-GONE = object()
+GONE = "GONE"
 
 
 @cache
@@ -28,7 +28,7 @@ def changed(tree: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         node: Any = tree
         for key in parents:
             node = node.setdefault(key, {}) if isinstance(node, dict) else node[key]
-        if value is GONE:
+        if value == GONE:
             del node[last]
         else:
             node[last] = value

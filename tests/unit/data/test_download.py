@@ -1,8 +1,6 @@
 import gzip
 import hashlib
-import io
 import socket
-import zipfile
 
 import pytest
 
@@ -10,6 +8,7 @@ from fairfl.data import download
 from fairfl.data.download import FileSources
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime.errors import SourceError
+from tests.unit.data import toys
 
 GOOD = gzip.compress(bytes(range(256)) * 40, mtime=0)
 OTHER = gzip.compress(b"other content", mtime=0)
@@ -33,9 +32,8 @@ def folder(tmp_path):
     return tmp_path / "data"
 
 
-def put(root, data, name="x.gz", dataset="d"):
-    (root / dataset).mkdir(parents=True, exist_ok=True)
-    (root / dataset / name).write_bytes(data)
+def put(root, data, name="x.gz"):
+    toys.put(root / "d" / name, data)
     return root
 
 
@@ -92,35 +90,22 @@ def test_the_other_form_is_taken_if_no_source_has_the_first(folder, tmp_path, se
 # -- bad files
 
 
-def zip_bytes():
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("a", b"1" * 5000)
-    return out.getvalue()
+ZIP = toys.zipped([("a", b"1" * 99)], packing=0)
+NO_SUM = {"sha256": ()}
+BAD = [
+    (b"", {}, "empty file"),
+    (PAGE, {}, r"a web page \(HTML\)"),
+    (b"\x89PNG....", {}, "wrong format: starts with 89504e47, not with a gzip header"),
+    (OTHER, {}, "checksum mismatch: sha256 .* expected 000000000000 or"),
+    (GOOD[:-9], {}, "truncated gzip file; checksum mismatch"),
+    (OTHER, {"sha256": (), "md5": "1" * 32}, "mismatch: md5"),
+    (GOOD[:-9], NO_SUM, "truncated gzip file"),
+    (GOOD[:40] + b"\xff\x00\xff" + GOOD[43:], NO_SUM, "truncated or damaged gzip file"),
+    (ZIP.replace(b"1", b"2", 1), NO_SUM | {"magic": "torch"}, r"damaged torch file \(member a\)"),
+]
 
 
-BAD = {
-    "empty": (b"", {}, "empty file"),
-    "page": (PAGE, {}, r"a web page \(HTML\)"),
-    "format": (b"\x89PNG....", {}, "wrong format: starts with 89504e47, not with a gzip header"),
-    "checksum": (OTHER, {}, "checksum mismatch: sha256 .* expected 000000000000 or"),
-    "truncated": (GOOD[:-9], {}, "truncated gzip file; checksum mismatch"),
-    "md5": (OTHER, {"sha256": (), "md5": "1" * 32}, "mismatch: md5"),
-    "truncated, no checksum": (GOOD[:-9], {"sha256": ()}, "truncated gzip file"),
-    "corrupted, no checksum": (
-        GOOD[:40] + b"\xff\x00\xff" + GOOD[43:],
-        {"sha256": ()},
-        "truncated or damaged gzip file",
-    ),
-    "corrupted torch, no checksum": (
-        zip_bytes()[:100] + b"2" + zip_bytes()[101:],
-        {"sha256": (), "magic": "torch"},
-        r"damaged torch file \(member a\)",
-    ),
-}
-
-
-@pytest.mark.parametrize(("data", "changes", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("data", "changes", "message"), BAD, ids=[message for *_, message in BAD])
 def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
     put(folder, data)
     with pytest.raises(SourceError, match=message) as caught:

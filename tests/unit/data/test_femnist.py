@@ -6,96 +6,70 @@ import numpy as np
 import pytest
 
 from fairfl.data import femnist
-from tests.unit.data import tff_files
+from tests.unit.data import toys
 
-ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
+ARCHIVE, DATABASE = "femnist/femnist_leaf.tar.gz", "femnist/emnist_all.sqlite.lzma"
 # Writer: labels. As text, "f0001_08" comes before "f0012_41".
 WRITERS = {"f0012_41": [3, 10, 61], "f0001_08": [36, 0], "f0500_12": [9]}
 
 
-def ink(writer, number):
-    """uint8 [784], what a writer has drawn."""
-    return np.random.default_rng([int(writer[1:5]), number]).integers(0, 256, 784, dtype=np.uint8)
+def ink(writer):
+    """uint8 [n, 784], what a writer has drawn."""
+    return np.random.default_rng(int(writer[1:5])).integers(0, 256, (len(WRITERS[writer]), 784), dtype=np.uint8)
 
 
-def paper(writer, number):
-    """As LEAF has it: 1 is blank."""
-    return (255 - ink(writer, number)) / 255
+def paper(writer):
+    """The drawings in LEAF's form: 1 is blank."""
+    return (255 - ink(writer)) / 255
 
 
-def leaf_file(writers=WRITERS, **changes):
-    """The bytes of one of LEAF's files."""
-    data = {
-        writer: {"x": [paper(writer, number).tolist() for number in range(len(labels))], "y": labels}
-        for writer, labels in writers.items()
-    }
-    content = {"users": list(writers), "num_samples": [len(labels) for labels in writers.values()], "user_data": data}
-    return json.dumps({**content, **changes}).encode()
+def leaf(folder, *files, **options):
+    """The data of LEAF's archive of files, each {writer: (images, labels)}."""
+    members = []
+    for number, writers in enumerate(files):
+        data = {writer: {"x": x, "y": y} for writer, (x, y) in writers.items()}
+        sizes = [len(y) for _, y in writers.values()]
+        content = {"users": list(writers), "num_samples": sizes, "user_data": data}
+        members.append((f"./all_data_{number}.json", json.dumps(content).encode()))
+    toys.put(folder / ARCHIVE, toys.tar(members))
+    return femnist.prepare(folder, femnist.Config(**options), 0)
 
 
-@pytest.fixture
-def leaf(tmp_path, small):
-    """Write LEAF's files, (name, content), as an archive; returns the data folder."""
-
-    def write(*files):
-        small.tar(tmp_path / "femnist" / ARCHIVE, files)
-        return tmp_path
-
-    return write
-
-
-def two_files():
-    """The writers in two files, not in the order of their ids."""
-    writers = list(WRITERS.items())
-    return ("./all_data_0.json", leaf_file(dict(writers[:1]))), ("./all_data_1.json", leaf_file(dict(writers[1:])))
-
-
-def pack(folder):
-    """The database; the last character of each writer is in the test part. Digits are stored once more, as upstream."""
-    users = {}
-    for writer, labels in WRITERS.items():
-        drawn = [paper(writer, number).astype(np.float32) for number in range(len(labels))]
-        own = [tff_files.example(label=label, pixels=pixels) for label, pixels in zip(labels, drawn, strict=True)]
-        users |= {(writer, "all_train"): own[:-1], (writer, "all_test"): own[-1:], (writer, "digits_only_train"): own}
-    tff_files.pack(folder / "femnist" / DATABASE, users)
-    return folder
-
-
-def is_right(data, background="black"):
+def check(data, background="black"):
     """All writers by id, their characters in stored order."""
-    order = sorted(WRITERS)
-    drawn = np.stack([ink(writer, number) for writer in order for number in range(len(WRITERS[writer]))])
-    expected = drawn if background == "black" else 255 - drawn
-    assert data.tensors["inputs"].dtype == np.uint8 and data.tensors["inputs"].shape == (6, 1, 28, 28)
-    np.testing.assert_array_equal(data.tensors["inputs"].reshape(6, 784), expected)
+    drawn = np.concatenate([ink(writer) for writer in sorted(WRITERS)])
+    inputs = data.tensors["inputs"]
+    assert inputs.dtype == np.uint8 and inputs.shape == (6, 1, 28, 28)
+    np.testing.assert_array_equal(inputs.reshape(6, 784), drawn if background == "black" else 255 - drawn)
     assert data.tensors["labels"].tolist() == [36, 0, 3, 10, 61, 9]
     assert data.tensors["client"].tolist() == [0, 0, 1, 1, 1, 2]
     assert data.tensors["groups"].tolist() == list(range(6))
-    assert data.metadata["classes"] == "62"
-    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
-
-
-# -- LEAF
+    scale = data.metadata["scale_mean"], data.metadata["scale_std"]
+    assert (data.metadata["classes"], *scale) == ("62", "0.0", "1.0")
 
 
 @pytest.mark.parametrize("background", ["black", "white"])
-def test_leaf_by_writer(leaf, background):
-    data = femnist.prepare(leaf(*two_files()), femnist.Config(paper=background), 0)
-    is_right(data, background)
+def test_leaf_by_writer(tmp_path, background):
+    first, *rest = ({writer: (paper(writer).tolist(), labels)} for writer, labels in WRITERS.items())
+    data = leaf(tmp_path, first, rest[0] | rest[1], paper=background)
+    check(data, background)
     assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 of LEAF's 3597 writers, {background} paper"
 
 
-def test_equal_images_of_a_writer_are_one_group(leaf):
-    file = leaf_file(users=["a"], user_data={"a": {"x": [[1.0] * 784, [0.0] * 784, [1.0] * 784], "y": [5, 6, 5]}})
-    data = femnist.prepare(leaf(("all_data_0.json", file)), femnist.Config(), 0)
-    assert data.tensors["groups"].tolist() == [0, 1, 0]
-
-
-# -- TensorFlow Federated
+def test_equal_images_of_a_writer_are_one_group(tmp_path):
+    images = [[1.0] * 784, [0.0] * 784, [1.0] * 784]
+    assert leaf(tmp_path, {"a": (images, [5, 6, 5])}).tensors["groups"].tolist() == [0, 1, 0]
 
 
 def test_the_database_gives_the_same(tmp_path, any_checksum):
-    data = femnist.prepare(pack(tmp_path), femnist.Config(), 0)
-    is_right(data)
+    """The last character of each writer is in the test part; digits are stored once more, as upstream."""
+    users = {}
+    for writer, labels in WRITERS.items():
+        drawn = paper(writer).astype(np.float32)
+        own = [toys.example(label=label, pixels=pixels) for label, pixels in zip(labels, drawn, strict=True)]
+        users |= {(writer, "all_train"): own[:-1], (writer, "all_test"): own[-1:], (writer, "digits_only_train"): own}
+    packed = toys.put(tmp_path / DATABASE, toys.database(users))
+    data = femnist.prepare(tmp_path, femnist.Config(), 0)
+    check(data)
     assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
-    assert [path.name for path in (tmp_path / "femnist").iterdir()] == [DATABASE]  # nothing unpacked stays
+    assert [*packed.parent.iterdir()] == [packed]  # nothing unpacked stays

@@ -11,11 +11,12 @@ import pytest
 from fairfl.data import pretrained
 from fairfl.jobs import fetch, prepare
 from fairfl.runtime.errors import DataError, SourceError
+from tests.unit.data import toys
 
 
-def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
+def test_fetch_writes_the_marker(tmp_path, any_checksum, capsys):
     mirror, folder, out = tmp_path / "m", tmp_path / "data", tmp_path / "o" / "m.json"
-    small.mnist(mirror)
+    toys.mnist(mirror / "mnist")
     arguments = ["--dataset", "mnist", "--options", '{"part": "test"}', "--offline"]
     arguments += ["--folder", str(folder), "--out", str(out)]
     fetch.main([*arguments, "--mirror", "/nowhere", "--mirror", str(mirror)])
@@ -72,9 +73,9 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
     assert len(contents) == 1
 
 
-def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):
-    small.mnist(tmp_path)
-    (tmp_path / "mnist" / "train-labels-idx1-ubyte.gz").write_bytes(small.gz(small.idx(np.zeros(39))))
+def test_prepare_failure_keeps_the_old_file(tmp_path, any_checksum):
+    toys.mnist(tmp_path / "mnist")
+    (tmp_path / "mnist" / "train-labels-idx1-ubyte.gz").write_bytes(toys.idx(np.zeros(39)))
     out = tmp_path / "f"
     out.write_text("old")
     with pytest.raises(DataError, match=r"mnist: labels have shape \[59\]; expected \[60\]"):

@@ -12,6 +12,9 @@ import pytest
 from fairfl.data import cifar10, cifar100, cinic10, tiny_imagenet
 from fairfl.data.formats import cifar
 from fairfl.runtime.errors import SourceError
+from tests.unit.data import toys
+
+pytestmark = pytest.mark.usefixtures("any_checksum")
 
 # Classes are numbered by the alphabet, in which an underscore comes before letters.
 NATURE, WNIDS = ("apple", "pine_tree", "pinecone"), ("n01443537", "n02124075", "n04067472")
@@ -82,21 +85,22 @@ def colour(row):
     return 37 * row % 256, 101 * row % 256, 11 * row % 256
 
 
-def write(small, folder, archive):
+def write(folder, archive):
     """The archive with its files in mixed order, each picture of a colour of its own."""
     names, blank = sum(archive.parts.values(), []), np.ones((archive.side, archive.side, 1))
     kind = "PNG" if names[0].endswith("png") else "JPEG"
-    members = [(name, small.picture(blank * colour(row), kind)) for row, name in enumerate(names)]
+    members = [(name, toys.picture(blank * colour(row), kind)) for row, name in enumerate(names)]
     members += [(name, text.encode()) for name, text in archive.others.items()]
     random.Random(0).shuffle(members)
-    (small.zip if archive.path.endswith("zip") else small.tar)(folder / archive.path, members)
+    pack = toys.zipped if archive.path.endswith("zip") else toys.tar
+    toys.put(folder / archive.path, pack(members))
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.path)
-def test_rows_are_in_the_order_of_part_class_and_file(small, tmp_path, any_checksum, monkeypatch, archive):
+def test_rows_are_in_the_order_of_part_class_and_file(tmp_path, monkeypatch, archive):
     for key, value in archive.patches.items():
         monkeypatch.setattr(archive.module, key, value)
-    write(small, tmp_path, archive)
+    write(tmp_path, archive)
     data = archive.module.prepare(tmp_path, archive.module.Config(), 0)
     sizes, inputs = [len(names) for names in archive.parts.values()], data.tensors["inputs"]
     assert inputs.shape == (sum(sizes), 3, archive.side, archive.side) and inputs.dtype == np.uint8
@@ -112,10 +116,10 @@ def test_rows_are_in_the_order_of_part_class_and_file(small, tmp_path, any_check
         assert "official_test" not in tensors
 
 
-def test_grey_images_of_cinic10_are_dropped_or_converted(small, tmp_path, any_checksum):
+def test_grey_images_of_cinic10_are_dropped_or_converted(tmp_path):
     shapes = {"a.png": (32, 32, 3), "b.png": (32, 32)}
-    files = [(f"test/cat/{name}", small.picture(np.full(shape, 9), "PNG")) for name, shape in shapes.items()]
-    small.tar(tmp_path / "cinic10/CINIC-10.tar.gz", files)
+    files = [(f"test/cat/{name}", toys.picture(np.full(shape, 9), "PNG")) for name, shape in shapes.items()]
+    toys.put(tmp_path / "cinic10/CINIC-10.tar.gz", toys.tar(files))
     kept, both = (cinic10.prepare(tmp_path, cinic10.Config(non_rgb=way), 0) for way in ("drop", "convert"))
     assert (len(kept.tensors["inputs"]), len(both.tensors["inputs"])) == (1, 2) and (both.tensors["inputs"] == 9).all()
     assert kept.metadata["source"].endswith("1 images that are not RGB dropped")
@@ -137,22 +141,22 @@ def test_pickles_of_python_2_that_call_nothing():
         cifar._Unpickler(io.BytesIO(pickle.dumps(eval))).load()
 
 
-def put_batches(small, path, key, batches):
+def put_batches(path, key, batches):
     """Batches {name: labels} in an archive; returns their images, [4, 3072] each."""
     images, members = [], []
     for seed, (name, labels) in enumerate(batches.items()):
         images.append(np.random.default_rng(seed).integers(0, 256, (4, 3072), dtype=np.uint8))
         members.append((name, pickle.dumps({b"batch_label": b"made", key: labels, b"data": images[-1]}, 4)))
-    small.tar(path, [*reversed(members), ("readme.html", b"hi")])
+    toys.put(path, toys.tar([*reversed(members), ("readme.html", b"hi")]))
     return np.concatenate(images).reshape(-1, 3, 32, 32)
 
 
 @pytest.fixture
-def batches(small, tmp_path, any_checksum):
+def batches(tmp_path):
     """CIFAR-10 as published, with four rows in each batch."""
     names = [*(f"cifar-10-batches-py/data_batch_{n}" for n in range(1, 6)), "cifar-10-batches-py/test_batch"]
     labels = {name: [n, 0, 9, n] for n, name in enumerate(names)}
-    return put_batches(small, tmp_path / "cifar10/cifar-10-python.tar.gz", b"labels", labels)
+    return put_batches(tmp_path / "cifar10/cifar-10-python.tar.gz", b"labels", labels)
 
 
 def test_cifar10_as_published(batches, tmp_path):
@@ -162,9 +166,9 @@ def test_cifar10_as_published(batches, tmp_path):
     assert data.tensors["official_test"].tolist() == [0] * 20 + [1] * 4
 
 
-def test_cifar100_as_published_has_fine_and_coarse_labels(small, tmp_path, any_checksum):
+def test_cifar100_as_published_has_fine_and_coarse_labels(tmp_path):
     parts = {"cifar-100-python/train": [0, 99, 50, 7], "cifar-100-python/test": [1, 99, 50, 7]}
-    images = put_batches(small, tmp_path / "cifar100/cifar-100-python.tar.gz", b"fine_labels", parts)
+    images = put_batches(tmp_path / "cifar100/cifar-100-python.tar.gz", b"fine_labels", parts)
     data = cifar100.prepare(tmp_path, cifar100.Config(), 0)
     np.testing.assert_array_equal(data.tensors["inputs"], images)
     assert data.tensors["labels"].tolist() == [0, 99, 50, 7, 1, 99, 50, 7]
@@ -173,12 +177,12 @@ def test_cifar100_as_published_has_fine_and_coarse_labels(small, tmp_path, any_c
     assert (coarse.tensors["labels"].tolist(), coarse.metadata["classes"]) == ([4, 13, 16, 7, 1, 13, 16, 7], "20")
 
 
-def test_forms(small, batches, tmp_path):
+def test_forms(batches, tmp_path):
     def source(**options):
         data = cifar10.prepare(tmp_path, cifar10.Config(**{"part": "test", **options}), 0)
         return data.metadata["source"].split(", ", 2)[2]
 
-    write(small, tmp_path, ARCHIVES[0])
+    write(tmp_path, ARCHIVES[0])
     published, lossy = "as published", "JPEG-compressed copy, lossy"
     assert (source(), source(form="pickle"), source(form="jpeg")) == (published, published, lossy)
     (tmp_path / "cifar10" / "cifar-10-python.tar.gz").unlink()

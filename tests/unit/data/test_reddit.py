@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 from fairfl.data import reddit
+from tests.unit.data import toys
 
 LENGTH = 10
 
@@ -29,9 +28,11 @@ def part(comments):
     return {"users": list(comments), "num_samples": [99] * len(comments), "user_data": data}
 
 
-def put(small, folder, parts):
-    members = [(f"new_small_data/{name}_data.json", json.dumps(part(comments))) for name, comments in parts.items()]
-    small.zip(folder / "reddit" / "reddit_subsampled.zip", members)
+def prepared(folder, comments, **options):
+    """The data of an archive with these comments, {part: {user: texts}}."""
+    members = [(f"new_small_data/{name}_data.json", json.dumps(part(own))) for name, own in comments.items()]
+    toys.put(folder / "reddit" / "reddit_subsampled.zip", toys.zipped(members))
+    return reddit.prepare(folder, reddit.Config(**options), 0)
 
 
 # Training words by number: a 4, b 3, c 2, d 1; so a, b, c are tokens 4, 5, 6 of a vocabulary of three.
@@ -40,18 +41,11 @@ COMMENTS = {
     "val": {"7": ["c c"], "3": ["a a"]},
     "test": {"3": ["a e b"], "7": ["b", "d d d"]},
 }
-THREE = {"vocabulary": 3}
 
 
-@pytest.fixture
-def archive(small, tmp_path):
-    put(small, tmp_path, COMMENTS)
-    return tmp_path
-
-
-def test_by_hand(archive):
+def test_by_hand(tmp_path):
     """Specials 0..3 are padding, begin, end, unknown."""
-    data = reddit.prepare(archive, reddit.Config(**THREE), 0)
+    data = prepared(tmp_path, COMMENTS, vocabulary=3)
     tensors = data.tensors
     assert tensors["inputs"].tolist() == [
         [1, 4, 5, 4, 6, 2, 0, 0, 0, 0],
@@ -77,18 +71,16 @@ def test_by_hand(archive):
     )
 
 
-def test_unknown_words_and_the_end_may_be_targets(archive):
-    tensors = reddit.prepare(archive, reddit.Config(**THREE | {"targets": "tokens"}), 0).tensors
+def test_unknown_words_and_the_end_may_be_targets(tmp_path):
+    tensors = prepared(tmp_path, COMMENTS, vocabulary=3, targets="tokens").tensors
     assert tensors["labels"][1].tolist() == [3, 5, 4, 2, -1, -1, -1, -1, -1, -1]
     assert tensors["labels"][3].tolist() == [3, 3, 3, 2, -1, -1, -1, -1, -1, -1]
     assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1]
 
 
-def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
+def test_a_long_comment_is_cut_into_pieces(tmp_path):
     long = {"1": ["a b c d e f g h i j k a b"]}
-    put(small, tmp_path, {"train": long, "val": long, "test": long})
-    tensors = reddit.prepare(tmp_path, reddit.Config(vocabulary=11), 0).tensors
-    tokens = dict(zip("abcdefghijk", range(4, 15), strict=True))
-    spoken = [tokens[word] for word in long["1"][0].split()]
+    tensors = prepared(tmp_path, dict.fromkeys(("train", "val", "test"), long), vocabulary=11).tensors
+    spoken = ["abcdefghijk".index(word) + 4 for word in long["1"][0].split()]
     assert tensors["inputs"].tolist() == [[1, *spoken[:9]], [*spoken[9:], 2, 0, 0, 0, 0, 0]] * 2
     assert tensors["labels"].tolist() == [spoken[:10], [*spoken[10:], *[-1] * 7]] * 2

@@ -3,10 +3,9 @@
 import platform
 
 import numpy as np
-import pytest
 
 from fairfl.data import python_text, stackoverflow, words
-from tests.unit.data import tff_files
+from tests.unit.data import toys
 
 # -- tokens
 
@@ -54,19 +53,12 @@ async def last():
 '''
 
 
-@pytest.fixture
-def library(tmp_path, monkeypatch):
-    """A standard library of two modules."""
+def test_sentences_of_a_library_of_two_modules(tmp_path, monkeypatch):
     monkeypatch.setattr(python_text.sysconfig, "get_path", lambda name: str(tmp_path))
     monkeypatch.setattr(python_text, "TOPICS", {"one": "single", "two": "package gone"})
-    (tmp_path / "single.py").write_text(LIBRARY)
-    (tmp_path / "package" / "test").mkdir(parents=True)
-    (tmp_path / "package" / "test" / "a.py").write_text('"""Tests of the library are not read."""')
-    (tmp_path / "package" / "b.py").write_text('"""A package is read with all its files."""')
-    return tmp_path
-
-
-def test_sentences_of_a_module_by_hand(library):
+    toys.put(tmp_path / "single.py", LIBRARY.encode())
+    toys.put(tmp_path / "package/test/a.py", b'"""Tests of the library are not read."""')
+    toys.put(tmp_path / "package/b.py", b'"""A package is read with all its files."""')
     assert [" ".join(sentence) for sentence in python_text._sentences("one", 9)] == [
         "two lines that make one sentence here .",
         "it's the 2 nd ( real ) sentence !",
@@ -74,6 +66,9 @@ def test_sentences_of_a_module_by_hand(library):
         "the method comes after its class .",
     ]
     assert len(python_text._sentences("one", 2)) == 2
+    assert [" ".join(sentence) for sentence in python_text._sentences("two", 9)] == [
+        "a package is read with all its files ."
+    ]
 
 
 # -- stackoverflow
@@ -90,26 +85,19 @@ USERS = {
 }
 
 
-OPTIONS = {"users": 100, "min_samples": 2, "max_samples": 9, "vocabulary": 5, "length": 4}
-
-
-@pytest.fixture
-def raw(tmp_path, small, any_checksum):
-    counts = "".join(f"{word} {10 - i}\n" for i, word in enumerate(WORDS)).encode()
-    packed = tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2"
-    small.tar(packed, [("stackoverflow.word_count", counts + b"rare 1\n")], "w:bz2")
+def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(tmp_path, any_checksum):
+    """Users 12 and 9 of the training split have more than 2 and fewer than 9 sentences."""
+    counts = "".join(f"{word} {10 - i}\n" for i, word in enumerate([*WORDS, "rare"])).encode()
+    packed = toys.tar([("stackoverflow.word_count", counts)], "w:bz2")
+    toys.put(tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2", packed)
     # A title longer than 127 bytes.
     users = {
-        place: [tff_files.example(score=150, title="t" * 200, tokens=text) for text in texts]
+        place: [toys.example(score=150, title="t" * 200, tokens=text) for text in texts]
         for place, texts in USERS.items()
     }
-    tff_files.pack(tmp_path / "stackoverflow" / "stackoverflow.sqlite.lzma", users)
-    return tmp_path
-
-
-def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
-    """Users 12 and 9 of the training split have more than 2 and fewer than 9 sentences."""
-    data = stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
+    toys.put(tmp_path / "stackoverflow" / "stackoverflow.sqlite.lzma", toys.database(users))
+    options = {"users": 100, "min_samples": 2, "max_samples": 9, "vocabulary": 5, "length": 4}
+    data = stackoverflow.prepare(tmp_path, stackoverflow.Config(**options), 0)
     assert data.metadata["classes"] == "9" and data.tensors["client"].tolist() == [0, 0, 0, 1, 1, 1, 1]
     the, a, sql, page, works = range(4, 9)
     assert data.tensors["inputs"].tolist() == [

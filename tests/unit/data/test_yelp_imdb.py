@@ -9,6 +9,7 @@ import pytest
 from fairfl.data import pretrained, reviews, yelp_imdb
 from fairfl.jobs import fetch
 from fairfl.runtime.errors import SourceError
+from tests.unit.data import toys
 
 YELP = {
     "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
@@ -22,41 +23,27 @@ SIZES = {"train": [4, 3], "test": [2, 2]}
 OPTIONS = {"tokenizer": "words", "vocabulary": 40, "max_tokens": 8}
 
 
-def put_yelp(small, folder):
-    texts = {f"{part}.csv": "\n".join(lines).encode() for part, lines in YELP.items()}
-    members = [(f"yelp_review_polarity_csv/{name}", text) for name, text in [("readme.txt", b"x"), *texts.items()]]
-    small.tar(folder / "yelp" / "yelp_review_polarity_csv.tgz", members)
-
-
 def put_tables(folder):
-    (folder / "imdb").mkdir(parents=True, exist_ok=True)
     for part, own in IMDB.items():
         text = "label\ttext\n" + "".join(f"{label}\t{text.replace('<br />', ' ')}\n" for text, label in own)
-        (folder / "imdb" / f"{part}.tsv.gz").write_bytes(gzip.compress(text.encode()))
+        toys.put(folder / "imdb" / f"{part}.tsv.gz", gzip.compress(text.encode()))
 
 
-def put_archive(small, folder):
+def put_archive(folder):
     members = [
         (f"aclImdb/{part}/{('neg', 'pos')[label]}/{number}_{1 + 9 * label}.txt", text.encode())
         for part, own in IMDB.items()
         for number, (text, label) in reversed(list(enumerate(own)))
     ]
     other = [("aclImdb/train/unsup/0_0.txt", b"No label."), ("aclImdb/train/pos/a.txt", b"x"), ("aclImdb/README", b"x")]
-    small.tar(folder / "imdb" / "aclImdb_v1.tar.gz", other + members)
+    toys.put(folder / "imdb" / "aclImdb_v1.tar.gz", toys.tar(other + members))
 
 
 PIECES = ["[PAD]", "[UNK]", "[SEP]", "[CLS]", "great", "film", "so", "##up", ".", "a"]
 
 
-def put_bert(folder):
-    """Configuration and weights are not read by the data."""
-    (folder / "bert-base-uncased").mkdir(parents=True)
-    for name in pretrained.FILES:
-        (folder / "bert-base-uncased" / name).write_text("\n".join(PIECES) if name == "vocab.txt" else "{}")
-
-
-def config(**options):
-    return yelp_imdb.Config(**SIZES | options)
+def prepared(folder, **options):
+    return yelp_imdb.prepare(folder, yelp_imdb.Config(**SIZES | options), 0)
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +53,17 @@ def small_parts(no_models, monkeypatch, any_checksum):
 
 
 @pytest.fixture
-def raw(small, tmp_path):
-    put_yelp(small, tmp_path)
+def raw(tmp_path):
+    texts = {"readme.txt": "x"} | {f"{part}.csv": "\n".join(lines) for part, lines in YELP.items()}
+    members = [(f"yelp_review_polarity_csv/{name}", text.encode()) for name, text in texts.items()]
+    toys.put(tmp_path / "yelp" / "yelp_review_polarity_csv.tgz", toys.tar(members))
     put_tables(tmp_path)
     return tmp_path
 
 
 def test_published_reviews_by_hand(raw):
     """Yelp in stored order, IMDb in alphabetical order; training parts first."""
-    data = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
+    data = prepared(raw, **OPTIONS)
     tensors = data.tensors
     assert tensors["domain"].tolist() == [0] * 4 + [1] * 3 + [0] * 2 + [1] * 2
     assert tensors["official_test"].tolist() == [0] * 7 + [1] * 4
@@ -100,15 +89,15 @@ def test_published_reviews_by_hand(raw):
     )
 
 
-def test_both_forms_of_imdb_are_the_same_data(small, raw):
-    table = yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata
+def test_both_forms_of_imdb_are_the_same_data(raw):
+    table = prepared(raw, **OPTIONS).metadata
     for part in IMDB:
         (raw / "imdb" / f"{part}.tsv.gz").unlink()
-    put_archive(small, raw)
-    assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table
+    put_archive(raw)
+    assert prepared(raw, **OPTIONS).metadata == table
     (raw / "imdb" / "aclImdb_v1.tar.gz").write_bytes(b"")
     put_tables(raw)
-    assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table  # the tables come first
+    assert prepared(raw, **OPTIONS).metadata == table  # the tables come first
 
 
 # -- word pieces
@@ -117,8 +106,9 @@ def test_both_forms_of_imdb_are_the_same_data(small, raw):
 def test_word_pieces_by_hand(raw):
     """soup is so + ##up; dull and the like are unknown."""
     pytest.importorskip("tokenizers")
-    put_bert(raw)
-    data = yelp_imdb.prepare(raw, config(max_tokens=6), 0)
+    for name in pretrained.FILES:  # configuration and weights are not read by the data
+        toys.put(raw / "bert-base-uncased" / name, "\n".join(PIECES).encode() if name == "vocab.txt" else b"{}")
+    data = prepared(raw, max_tokens=6)
     pad, unknown, sep, cls, great, film, so, up, stop, a = range(10)
     assert data.tensors["inputs"][[0, 3, 4, 10]].tolist() == [
         [cls, unknown, unknown, unknown, unknown, sep],
@@ -127,9 +117,9 @@ def test_word_pieces_by_hand(raw):
         [cls, great, film, stop, sep, pad],
     ]
     assert data.metadata["source"].endswith("; 10 word pieces of bert-base-uncased")
-    asked = yelp_imdb.prepare(raw, config(max_tokens=6, tokenizer="wordpiece"), 0)
+    asked = prepared(raw, max_tokens=6, tokenizer="wordpiece")
     assert asked.metadata == data.metadata
-    assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata["source"]
+    assert "words of a vocabulary" in prepared(raw, **OPTIONS).metadata["source"]
 
 
 # -- fetching
