@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +12,7 @@ from fairfl.data.formats import csv_table
 from fairfl.experiments.parts import Data
 from fairfl.jobs import fetch
 from fairfl.runtime.errors import DataError, FairflError, SourceError
+from tests.unit.data import toys
 
 POINTS = """x,y,label,who
 1,0.5,no,ann
@@ -22,13 +22,11 @@ POINTS = """x,y,label,who
 
 
 @pytest.fixture()
-def table(tmp_path: Path):
+def table(tmp_path):
     """Writes the file into a data folder; prepares it under options."""
 
-    def prepare(text: str | bytes, **options):
-        path = tmp_path / "local_csv" / "table.csv"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    def prepare(text, **options):
+        toys.put(tmp_path / "local_csv" / "table.csv", text.encode() if isinstance(text, str) else text)
         return local_csv.prepare(tmp_path, local_csv.Config(**options), 0)
 
     return prepare
@@ -42,6 +40,8 @@ NA,20,yes,bob
 9,30,yes,
 """
 
+GLUCOSE = "glucose,age,label\n0,0,0\n90,50,1\n100,40,0\n"
+TWICE = "x,score,label,score\n1,7,a,8\n2,7,b,8\n"  # a column that nobody uses may be there twice
 # Text, options, inputs, labels, owners, words of the source.
 SEXES = "sex,x,town,label\nf,1,b,u\nm,-1,a,v\n,1,b,u\nf,-1,b,v\n"
 TABLES = [
@@ -66,6 +66,17 @@ TABLES = [
     (POINTS, {"client": "x", "features": ["x", "y"]}, [[1, 0.5], [2, -1], [3, 0.1]], [0, 1, 0], [0, 1, 2], "3 owners"),
     ("x,y,label\n1,7,a\n3,7,b\n5,7,a\n", {"standardize": True}, [[-(1.5**0.5), 0], [0, 0], [1.5**0.5, 0]], [0, 1, 0],
      None, "; standardized"),
+    (GLUCOSE, {"na_values": {"glucose": [0]}, "missing": "drop"}, [[90, 50], [100, 40]], [1, 0], None, ""),
+    (GLUCOSE, {"na_values": {"glucose": [0]}, "missing": "mean"}, [[95, 0], [90, 50], [100, 40]], [0, 1, 0], None, ""),
+    # Lines are split where header and lines are split alike.
+    ('"Temp, C";label\n1;a\n2;b\n', {}, [[1], [2]], [0, 1], None, "label from Temp, C;"),
+    ('"Temp;\nin C",label\n"1",a\n2,b\n', {}, [[1], [2]], [0, 1], None, r"label from 'Temp;\nin C';"),
+    ("t|label\n1|a,b\n2|b,c\n", {}, [[1], [2]], [0, 1], None, "(a,b, b,c)"),
+    ("t\tlabel\n1\ta;b\n2\tb;c\n", {}, [[1], [2]], [0, 1], None, "(a;b, b;c)"),
+    ("t,label;kind\n1,a;b\n2,b;b\n", {"label": "label;kind"}, [[1], [2]], [0, 1], None, "(a;b, b;b)"),
+    (TWICE, {"features": ["x"]}, [[1], [2]], [0, 1], None, ""),
+    ("x,label\n1,TRUE\n2,FALSE\n", {}, [[1], [2]], [1, 0], None, "2 classes (FALSE, TRUE)"),
+    ("x,label\n1,TRUE\n2,True\n", {}, [[1], [2]], [0, 1], None, "(TRUE, True, of which some differ in case only)"),
 ]  # fmt: skip
 
 
@@ -117,13 +128,11 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
         ("x,,label\n1,7,a\n2,8,b\n", {}, "column 2 has no name .*name the `features`, or write the file without its"),
         ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is not a number"),
         ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is not a finite number"),
-        (
-            "x,label\n1,1.5\n2,2.25\n3,0.5\n",
-            {},
-            "label: 3 classes in 3 samples; give `task: number` or `task",
-        ),
+        ("x,label\n1,1.5\n2,2.5\n3,0.5\n", {}, "label: 3 classes in 3 samples; give `task: number` or `task"),
         ("t,label\n2000000001,a\n2000000002,b\n2000000003,a\n", {}, "t: 3 distinct cells are 1 in float32; give"),
-        ("x,x,label\n1,1,a\n", {}, "2 columns have the name 'x'"),
+        (TWICE, {}, "2 columns have the name 'score'"),
+        (TWICE, {"features": ["score"]}, "2 columns have the name 'score'"),
+        (TWICE, {"features": ["x"], "client": "score"}, "2 columns have the name 'score'"),
         ("5.1,3.5,setosa\n4.9,3.0,virginica\n", {}, "no column 'label'; its first line must name the columns"),
         (b"x,label\n1,caf\xe9\n2,b\n", {}, "table.csv: not UTF-8 .*from latin-1 perhaps"),
         ('x,"q\nz"\n1,a\n', {}, r"known: x, 'q\\nz'$"),
@@ -138,37 +147,6 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
 def test_what_cannot_be_read_is_named(table, text, options, message):
     with pytest.raises(DataError, match=message):
         table(text, **options)
-
-
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ('"Temp, C";label\n1;a\n2;b\n', "Temp, C"),
-        ('"Temp;\nin C",label\n"1",a\n2,b\n', "Temp;\nin C"),
-        ("t|label\n1|a,b\n2|b,c\n", "t"),
-        ("t\tlabel\n1\ta;b\n2\tb;c\n", "t"),
-        ("t,label;kind\n1,a;b\n2,b;b\n", "t"),
-    ],
-)
-def test_lines_are_split_where_header_and_lines_are_split_alike(table, text, column):
-    label = "label;kind" if ";kind" in text else "label"
-    assert table(text, features=[column], label=label).tensors["inputs"].tolist() == [[1], [2]]
-
-
-def test_a_column_that_nobody_uses_may_be_there_twice(table):
-    text = "x,score,label,score\n1,7,a,8\n2,7,b,8\n"
-    assert table(text, features=["x"]).tensors["inputs"].tolist() == [[1], [2]]
-    for options in ({"features": ["score"]}, {}, {"features": ["x"], "client": "score"}):
-        with pytest.raises(DataError, match="2 columns have the name 'score'"):
-            table(text, **options)
-
-
-def test_missing_words_of_some_columns_only(table):
-    text = "glucose,age,label\n0,0,0\n90,50,1\n100,40,0\n"
-    kept = table(text, na_values={"glucose": [0]}, missing="drop").tensors
-    assert kept["inputs"].tolist() == [[90, 50], [100, 40]] and kept["labels"].tolist() == [1, 0]
-    filled = table(text, na_values={"glucose": [0]}, missing="mean").tensors["inputs"]
-    assert filled.tolist() == [[95, 0], [90, 50], [100, 40]]
 
 
 def test_numbers_beyond_float64_are_distinct_before_they_are_rounded(table):
@@ -189,12 +167,6 @@ def test_classes_that_are_as_many_as_samples_may_be_meant(table):
     assert table(text, task="classes").metadata["classes"] == "12"
 
 
-def test_words_that_differ_in_case_only_are_said(table):
-    said = table("x,label\n1,TRUE\n2,True\n3,FALSE\n4,FALSE\n").metadata["source"]
-    assert "3 classes (FALSE, TRUE, True, of which some differ in case only)" in said
-    assert "in case only" not in table("x,label\n1,TRUE\n2,FALSE\n").metadata["source"]
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
     from pandas._libs.parsers import STR_NA_VALUES
@@ -204,10 +176,8 @@ def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
     options = {"missing": "drop", "na_values": [-9, "."]}
     prepared = table(text, **options, keep_default_na=False)
     assert prepared.tensors["inputs"].tolist() == [[1], [4]]
-    assert (
-        "2 classes (NA, none); 3 of 5 samples with missing cells ('-9', '-9.0', '.') left out"
-        in (prepared.metadata["source"])
-    )
+    said = "2 classes (NA, none); 3 of 5 samples with missing cells ('-9', '-9.0', '.') left out"
+    assert said in prepared.metadata["source"]
     with pytest.raises(DataError, match="no sample is left"):
         table(text, **options)
 
@@ -233,49 +203,51 @@ FIRST, EDITED = "x,label\n1,a\n2,b\n", "x,label\n1,a\n3,b\n"
 
 
 @pytest.fixture()
-def planned(tmp_path: Path):
+def planned(tmp_path):
     """Writes the file into a folder; what fetching is planned from, where these folders are mirrors."""
     data = Data(name="local_csv", **local_csv.Config().model_dump(mode="json"))
 
-    def plan(*mirrors: str, offline: bool = True, **texts: str) -> dict:
+    def plan(*mirrors, offline=True, **texts):
         for folder, text in texts.items():
-            path = tmp_path / folder / csv_table.local_file("table.csv").relative("local_csv")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            toys.put(tmp_path / folder / "local_csv/table.csv", text.encode())
         config = SimpleNamespace(data_folder=str(tmp_path / "data"), mirrors=mirrors, offline=offline)
-        return fetch.spec(SimpleNamespace(config=config, prepared_by=lambda key: (data, 0)), "local_csv")["files"]
+        found = fetch.spec(SimpleNamespace(config=config, prepared_by=lambda key: (data, 0)), "local_csv")["files"]
+        return found["local_csv/table.csv"]
 
     return plan
 
 
-def known_by(text: str) -> dict:
-    return {"local_csv/table.csv": [hashlib.sha256(text.encode()).hexdigest()]}
+def fetched(folder, *places, files=None):
+    spec = ["--spec", json.dumps({"files": {"local_csv/table.csv": files}})] if files else []
+    words = ["--dataset", "local_csv", "--folder", str(folder / "data"), "--out", str(folder / "m.json"), *spec]
+    fetch.main(words + [word for place in places for word in ("--mirror", place)])
+
+
+def digests(text):
+    return [hashlib.sha256(text.encode()).hexdigest()]
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}"])
 def test_a_file_in_a_mirror_is_known_before_it_is_fetched(planned, tmp_path, address):
     """Once, so that nothing runs twice, and an edit of it is noticed."""
     places = "http://localhost:9", str(tmp_path / "nowhere"), *(address.format(tmp_path / name) for name in "mn")
-    assert planned(*places) == {"local_csv/table.csv": [None]}
-    assert planned(*places, n=EDITED) == known_by(EDITED)
-    assert planned(*places, m=FIRST) == known_by(FIRST), "the first mirror that has it"
-    assert planned(*places, offline=False) == {"local_csv/table.csv": [None]}, "an address may have it"
-    fetch.main(["--dataset", "local_csv", "--folder", str(tmp_path / "data"), "--out", str(tmp_path / "m.json")]
-               + [word for place in places[1:] for word in ("--mirror", place)])  # fmt: skip
-    assert planned(*places) == planned() == known_by(FIRST)
-    assert planned(*places, m=EDITED) == known_by(FIRST), "the copy in the data folder is the one that is used"
+    assert planned(*places) == [None]
+    assert planned(*places, n=EDITED) == digests(EDITED)
+    assert planned(*places, m=FIRST) == digests(FIRST), "the first mirror that has it"
+    assert planned(*places, offline=False) == [None], "an address may have it"
+    fetched(tmp_path, *places[1:])
+    assert planned(*places) == planned() == digests(FIRST)
+    assert planned(*places, m=EDITED) == digests(FIRST), "the copy in the data folder is the one that is used"
     (tmp_path / "data/local_csv/table.csv").unlink()
-    assert planned(*places) == known_by(EDITED)
+    assert planned(*places) == digests(EDITED)
 
 
 def test_a_file_that_was_edited_after_the_plan_is_not_fetched_under_its_name(planned, tmp_path):
-    spec = json.dumps({"files": planned(str(tmp_path / "m"), m=FIRST)})
-    out = tmp_path / "m.json"
-    words = ["--dataset", "local_csv", "--folder", str(tmp_path / "data"), "--out", str(out), "--mirror",
-             str(tmp_path / "m")]  # fmt: skip
+    mirror = str(tmp_path / "m")
+    first = planned(mirror, m=FIRST)
     planned(m=EDITED)
     with pytest.raises(FairflError, match="table.csv: is not the file that this job was planned with; run the same"):
-        fetch.main([*words, "--spec", spec])
-    assert not out.exists()
-    fetch.main([*words, "--spec", json.dumps({"files": planned()})])
-    assert out.exists()
+        fetched(tmp_path, mirror, files=first)
+    assert not (tmp_path / "m.json").exists()
+    fetched(tmp_path, mirror, files=planned())
+    assert (tmp_path / "m.json").exists()

@@ -4,14 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib.util import spec_from_file_location
 
 import pytest
 
 from fairfl.experiments import plugins, strict
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.runtime.validation import SpecError
-from fairfl.workflow import code_hash
 from tests.defaults import copy_config, copy_papers
 
 WITHOUT = "paper: {0}\ntitle: t\nsources: own\nmetrics: {{}}\nalgorithms: {{{1}: {{title: x}}}}\nartifacts: {{{2}}}\n"
@@ -26,35 +24,38 @@ def clone(root, tmp_path):
     return tmp_path
 
 
+FAULTY = {
+    "deleted.yaml": (WITHOUT.format("deleted", "gone", STATIC), "algorithms.gone: 'gone' is not one of the algorithms"),
+    "half.yaml": ("paper: [half\n", "not valid YAML"),
+    "latin.yaml": ("title: caf\xe9\n", "not UTF-8 text"),
+    "train.yaml": (WITHOUT.format("train", "fedavg", STATIC), "'train' is a rule of the workflow"),
+    "local.yaml": (
+        WITHOUT.format("local", "fedavg", STATIC.replace("table1", "optimum")),
+        "'local_optimum' is a rule of the workflow",
+    ),
+    "borrows.yaml": (
+        WITHOUT.format("borrows", "fedavg", STATIC[:-1] + ", settings: [half_s]}"),
+        "takes a setting from another file: .*half.yaml",
+    ),
+    "other.yml": ("", "call it other.yaml"),
+    "moved.yaml": (None, "no such file"),
+    "folder.yaml": (None, "cannot be read: Is a directory"),
+}
+
+
 def test_a_faulty_paper_stops_only_who_names_it(clone):
     papers = clone / "papers"
     whole = load_workload(clone, {"scale": "quick"}).config.papers
-    for name, text in (
-        ("deleted", WITHOUT.format("deleted", "gone", STATIC).encode()),
-        ("half", b"paper: [half\n"),
-        ("latin", b"title: caf\xe9\n"),
-        ("train", WITHOUT.format("train", "fedavg", STATIC).encode()),
-        ("local", WITHOUT.format("local", "fedavg", STATIC.replace("table1", "optimum")).encode()),
-        ("borrows", WITHOUT.format("borrows", "fedavg", STATIC[:-1] + ", settings: [half_s]}").encode()),
-        (".#hidden", b"["),
-    ):
-        (papers / f"{name}.yaml").write_bytes(text)
+    for file, (text, _) in FAULTY.items():
+        if text is not None:
+            (papers / file).write_text(text, encoding="latin-1")
+    (papers / ".#hidden.yaml").write_text("[")
     (papers / "moved.yaml").symlink_to("/nowhere.yaml")
     (papers / "folder.yaml").mkdir()
-    (papers / "other.yml").touch()
     workload = load_workload(clone, {"scale": "quick"})
     assert workload.config.papers == whole == sorted(usual_config(clone, workload.faulty).papers)
-    for name, words in {
-        "deleted": "algorithms.gone: 'gone' is not one of the algorithms",
-        "half": "not valid YAML",
-        "latin": "not UTF-8 text",
-        "train": "'train' is a rule of the workflow",
-        "local": "'local_optimum' is a rule of the workflow",
-        "borrows": "takes a setting from another file: .*half.yaml",
-        "moved": "no such file",
-        "folder": "cannot be read: Is a directory",
-        "other": "call it other.yaml",
-    }.items():
+    for file, (_, words) in FAULTY.items():
+        name = file.partition(".")[0]
         with pytest.raises(SpecError, match=words):
             load_workload(clone, {"scale": "quick", "papers": [name]})
         assert workload.faulty[name].startswith(f"papers/{name}.y")
@@ -85,46 +86,38 @@ def test_what_editors_and_copies_leave_beside_plugins_is_none(tmp_path, monkeypa
         plugins.names.cache_clear()
 
 
-def test_the_code_of_a_job_is_read_beside_files_that_are_no_python(tmp_path, monkeypatch):
+def test_the_code_of_a_job_is_read_behind_a_link_and_beside_files_that_are_no_python(root, tmp_path):
     """A half-written module stops only who imports it; what Python reads, with a mark or in latin-1, is read."""
-    package = tmp_path / "fairfl"
-    package.mkdir()
-    for name, data in {
-        "__init__": b"",
+    package = tmp_path / "there/fairfl"
+    shutil.copytree(root / "src/fairfl", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "src").symlink_to(package.parent)
+    for name, content in {
         "good": b"import fairfl.bom\nimport fairfl.cookie\n",
         "uses": b"from fairfl import half\n",
         "bom": b"\xef\xbb\xbfx = 1\n",
         "cookie": b"# coding: latin-1\nx = '\xe9'\n",
         "half": b"def f(:\n",
         "latin": b"x = '\xe9'\n",
+        os.fsdecode(b"al-\xe9"): b"x = 1\n",
     }.items():
-        (package / f"{name}.py").write_bytes(data)
+        (package / f"{name}.py").write_bytes(content)
     (package / "moved.py").symlink_to("/nowhere.py")
     (package / "old.py").mkdir()
-    (package / os.fsdecode(b"al-\xe9.py")).write_bytes(b"x = 1\n")
-    spec = spec_from_file_location("fairfl", package / "__init__.py", submodule_search_locations=[str(package)])
-    monkeypatch.setattr(code_hash, "ROOT", tmp_path)
-    monkeypatch.setattr(code_hash, "_finder", code_hash._Finder())
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
-    cached = (code_hash._graph, code_hash.closure, code_hash._source, code_hash._hashed)
-    try:
-        for function in cached:
-            function.cache_clear()
-        assert {"fairfl.bom", "fairfl.cookie"} <= code_hash.closure("fairfl.good").keys()
-        for entry in ("fairfl.half", "fairfl.uses"):
-            with pytest.raises(Exception, match=r"fairfl/half.py, line 1: SyntaxError: invalid syntax"):
-                code_hash.closure(entry)
-    finally:
-        for function in cached:
-            function.cache_clear()
-
-
-def test_the_package_may_lie_behind_a_link(root, tmp_path):
-    (tmp_path / "src").symlink_to(root / "src")
-    code = "from fairfl.workflow import code_hash; print(*code_hash.closure('fairfl.jobs.fetch'))"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
-    said = subprocess.run([sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True)
-    assert "fairfl.data.download" in said.stdout, said.stderr
+    code = "from fairfl.workflow.code_hash import closure; print(*closure('fairfl.jobs.fetch'), *closure('fairfl.{}'))"
+    said = {
+        name: subprocess.run(
+            [sys.executable, "-P", "-c", code.format(name)],
+            env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
+            capture_output=True,
+            text=True,
+        )
+        for name in ("good", "half", "uses")
+    }
+    assert {"fairfl.data.download", "fairfl.bom", "fairfl.cookie"} <= {*said["good"].stdout.split()}, said[
+        "good"
+    ].stderr
+    for name in ("half", "uses"):
+        assert "fairfl/half.py, line 1: SyntaxError: invalid syntax" in said[name].stderr
 
 
 @pytest.mark.parametrize(

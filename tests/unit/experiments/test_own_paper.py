@@ -1,8 +1,6 @@
 """An experiment of one's own: no sources, no citation, no reference for claims; papers that are found by themselves."""
 
-import json
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,25 +12,20 @@ from fairfl.jobs import train
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import SpecError
 from tests.defaults import CONFIG, copy_config, copy_papers
+from tests.unit.edited_papers import changed, read, written
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
 
 
 @pytest.fixture()
-def template(root) -> dict:
-    return yaml.safe_load((root / "papers/template.yaml").read_text())
-
-
-def written(folder: Path, data: dict, name: str = "template") -> Path:
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(data, sort_keys=False))
-    return path
+def template():
+    return changed(read("papers/template.yaml"), {})
 
 
 def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, template):
     template["settings"]["template_owners"] = {"extends": "template_digits", "partition": {"name": "by_client"}}
     template["settings"]["template_skewed"] = {"extends": "template_digits", "partition": {"min_samples": 5}}
-    settings = load_paper(written(tmp_path, template)).settings
+    settings = load_paper(written(tmp_path / "template.yaml", template)).settings
     assert settings["template_owners"].partition.name == "by_client"
     assert "alpha" not in settings["template_owners"].partition.options
     skewed = settings["template_skewed"].partition
@@ -42,7 +35,7 @@ def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, templat
 def test_a_quoted_paper_is_told_at_once_all_that_has_no_source(tmp_path, template):
     template |= {"sources": "quoted", "arxiv": "2603.29818"}
     with pytest.raises(SpecError) as error:
-        load_paper(written(tmp_path, template))
+        load_paper(written(tmp_path / "template.yaml", template))
     text = str(error.value)
     for words in (
         "no citation; ",
@@ -77,48 +70,38 @@ def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_pa
     template["settings"] = {"mine_digits": template["settings"]["template_digits"]}
     for artifact in template["artifacts"].values():
         artifact["settings"] = ["mine_digits"]
-    written(tmp_path / "papers", template | {"paper": "mine"}, "mine")
+    written(tmp_path / "papers/mine.yaml", template | {"paper": "mine"})
     workload = load_workload(tmp_path, CONFIG)
     assert workload.config.papers == [*before, "mine"]
     assert "mine_table1" in workload.artifacts
 
 
 # -- settings that published papers lend ----------------------------------------------------------
-BORROWED = {
-    "paper": "mine",
-    "title": "Mine",
-    "sources": "own",
-    "metrics": {
-        "accuracy_mean": {"name": "mean", "meaning": "mean", "unit": "percent"},
-        "accuracy_worst10": {"name": "worst", "meaning": "worst tenth", "unit": "percent"},
-    },
-    "algorithms": {"fedavg": {"title": "FedAvg"}, "term": {"title": "Tilted", "defaults": {"alpha": 2.0}}},
-    "settings": {},
-    "artifacts": {
-        "table1": {
-            "kind": "table",
-            "title": "Table 1",
-            "caption": "mine beside theirs",
-            "settings": ["fedfv_fmnist"],
-            "rows": [{"algorithm": "fedavg"}, {"algorithm": "term"}],
-            "columns": ["accuracy_mean", "accuracy_worst10"],
-        }
-    },
-}
+BORROWED = yaml.safe_load("""
+paper: mine
+title: Mine
+sources: own
+metrics:
+  accuracy_mean: {name: mean, meaning: mean, unit: percent}
+  accuracy_worst10: {name: worst, meaning: worst tenth, unit: percent}
+algorithms: {fedavg: {title: FedAvg}, term: {title: Tilted, defaults: {alpha: 2.0}}}
+settings: {}
+artifacts:
+  table1: {kind: table, title: Table 1, caption: mine beside theirs, settings: [fedfv_fmnist],
+           rows: [{algorithm: fedavg}, {algorithm: term}], columns: [accuracy_mean, accuracy_worst10]}
+""")
 
 
 @pytest.fixture()
 def borrowing(root, tmp_path):
-    """A function: the workload of an own paper, changed by some function, that uses FedFV's setting."""
+    """A function: the workload of an own paper with other keys that uses FedFV's setting."""
     for folder in ("papers", "scales"):
         shutil.copytree(root / folder, tmp_path / folder)
     copy_config(tmp_path)
 
-    def load(change=lambda paper: None, **config):
-        paper = json.loads(json.dumps(BORROWED))
-        change(paper)
-        written(tmp_path / "papers", paper, "mine")
-        return load_workload(tmp_path, {"scale": "full", "papers": ["mine"], **config})
+    def load(changes=()):
+        written(tmp_path / "papers/mine.yaml", changed(BORROWED, dict(changes)))
+        return load_workload(tmp_path, {"scale": "full", "papers": ["mine"]})
 
     return load
 
@@ -146,18 +129,17 @@ def test_the_lender_says_how_its_algorithms_run_and_the_borrower_how_its_own_do(
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("key", "value", "words"),
     [
-        (lambda p: p["algorithms"]["fedavg"].update(defaults={"weighting": "samples"}), "algorithms.fedavg.defaults: "),
-        (lambda p: p["metrics"]["accuracy_mean"].update(unit="fraction"), "metrics.accuracy_mean.unit: 'fraction': "),
-        (lambda p: p["algorithms"]["term"].update(defaults={"t": 2.0}), "term.t: unknown key (value 2.0)"),
-        (lambda p: p["artifacts"]["table1"].update(settings=["fedfv_fmnits"]), "did you mean 'fedfv_fmnist'"),
+        ("algorithms/fedavg/defaults", {"weighting": "samples"}, "algorithms.fedavg.defaults: "),
+        ("metrics/accuracy_mean/unit", "fraction", "metrics.accuracy_mean.unit: 'fraction': "),
+        ("algorithms/term/defaults", {"t": 2.0}, "term.t: unknown key (value 2.0)"),
+        ("artifacts/table1/settings", ["fedfv_fmnits"], "did you mean 'fedfv_fmnist'"),
     ],
-    ids=["defaults", "unit", "hyper-parameter", "setting"],
 )
-def test_what_a_borrower_says_otherwise_is_refused(borrowing, change, words):
+def test_what_a_borrower_says_otherwise_is_refused(borrowing, key, value, words):
     with pytest.raises(SpecError) as error:
-        borrowing(change)
+        borrowing({key: value})
     assert "papers/mine.yaml: " in str(error.value) and words in str(error.value)
 
 
