@@ -7,8 +7,9 @@ import torch
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Reports
+from tests.unit.algorithms.toy import ETA, told
 
-K, P, ETA = 7, 6, 0.1
+K, P = 7, 6
 
 
 @dataclass(frozen=True)
@@ -29,34 +30,20 @@ def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
     samples = rng.integers(5, 50, K).astype(float)
     lengths = rng.uniform(0.2, 3, (K, 1))
     steps = np.ceil(samples / 10)
-    return [
-        Round(
-            t,
-            sorted(rng.choice(K, m, replace=False).tolist()),
-            lengths * rng.normal(size=(K, P)),
-            rng.uniform(0.01, 3, K),
-            samples,
-            steps,
-        )
-        for t in range(count)
-    ]
+    drawn = []
+    for t in range(count):
+        S = sorted(rng.choice(K, m, replace=False).tolist())
+        drawn.append(Round(t, S, lengths * rng.normal(size=(K, P)), rng.uniform(0.01, 3, K), samples, steps))
+    return drawn
 
 
 def reports(round: Round, x: torch.Tensor) -> Reports:
+    """What the round's clients tell, the received loss included."""
     S = round.S
-    part = {name: torch.from_numpy(getattr(round, name)[S]) for name in ("update", "loss", "samples", "steps")}
-    return Reports(
-        clients=torch.tensor(S),
-        samples=part["samples"],
-        learning_rate=ETA,
-        x=x,
-        round=round.t,
-        seed=round.t,
-        loss_received=part["loss"],
-        accuracy_received=torch.exp(-part["loss"]),
-        delta=part["update"],
-        steps=part["steps"],
+    delta, loss, samples, steps = (
+        torch.from_numpy(values[S]) for values in (round.update, round.loss, round.samples, round.steps)
     )
+    return told(delta, S, samples, x=x, round=round.t, seed=round.t, loss_received=loss, steps=steps)
 
 
 def path(name: str, drawn: list[Round], **hyperparameters) -> tuple[list[np.ndarray], np.ndarray]:

@@ -10,13 +10,17 @@ import math
 import numpy as np
 from scipy.optimize import minimize
 
+# The published package FLGo (flgo 0.4.4, successor of the code released with FedFV) was compared in November 2026.
+# It agrees but for this. FedFV: rounds count from 1, and external conflicts go through ages tau-1, ..., 0: the round's
+# own clients, but never tau. AFL: the initial model has a share in the mean. q-FedAvg: F + 1e-8, here 1e-10. FedMGDA+:
+# steps of length 1, not of the local rate. FedFa: one gamma, 0.9, for all; the received model's accuracy.
+
 
 class FedFV:
-    """Federated Learning with Fair Averaging, Algorithms 1 to 3. `ages` replaces tau, ..., 1 of Algorithm 3."""
+    """Federated Learning with Fair Averaging, Algorithms 1 to 3."""
 
-    def __init__(self, alpha: float, tau: int, reverse: bool = False, ages=None) -> None:
+    def __init__(self, alpha: float, tau: int, reverse: bool = False) -> None:
         self.alpha, self.tau, self.reverse = alpha, tau, reverse
-        self.ages = range(tau, 0, -1) if ages is None else ages
         self.GH: dict[int, np.ndarray] = {}  # latest update of every client
         self.t: dict[int, int] = {}  # and its round
 
@@ -44,7 +48,7 @@ class FedFV:
         return sum(projected.values()) / m
 
     def mitigate_external_conflict(self, g, t):
-        for age in self.ages:
+        for age in range(self.tau, 0, -1):
             g_con = np.zeros_like(g)
             for k in self.GH:
                 if self.t[k] == t - age and g @ self.GH[k] < 0:

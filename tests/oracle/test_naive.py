@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fairfl import algorithms
-from fairfl.algorithms.interface import Selection
 from tests.oracle import naive
 from tests.oracle.federation import K, P, naive_path, path, rounds
+from tests.unit.algorithms.test_options import chosen
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 
@@ -30,13 +29,6 @@ def test_fedfv(seed, tau, alpha, order, m):
     drawn = rounds(seed, m)
     theirs = naive_path(naive.FedFV(alpha, tau, reverse=order == "reverse"), drawn)
     same(path("fedfv", drawn, alpha=alpha, tau=tau, order=order)[0], theirs)
-
-
-def test_the_rounds_tell_values_of_tau_apart():
-    """Otherwise the comparison above would say nothing about former rounds."""
-    drawn = rounds(0, 3)
-    ends = [naive_path(naive.FedFV(0.1, tau), drawn)[-1] for tau in (0, 1, 3)]
-    assert min(np.abs(a - b).max() for a in ends for b in ends if a is not b) > 0.01
 
 
 @SEEDS
@@ -78,22 +70,10 @@ def test_scaffold(seed, eta_g, m):
     same(path("scaffold", drawn, eta_g=eta_g)[0], naive_path(naive.Scaffold(eta_g, K, P), drawn))
 
 
-@SEEDS
 @pytest.mark.parametrize("d", [3, 5, K])
 @pytest.mark.parametrize("candidates", ["size", "uniform"])
-def test_power_of_choice(seed, d, candidates):
-    for drawn in rounds(seed, 3):
-        asked = []
-        selection = Selection(
-            order=torch.randperm(K, generator=torch.Generator().manual_seed(seed)),
-            clients_per_round=3,
-            samples=torch.from_numpy(drawn.samples),
-            losses=lambda ids, drawn=drawn, asked=asked: (
-                asked.extend(ids.tolist()),
-                torch.from_numpy(drawn.loss)[ids],
-            )[1],
-            generator=lambda purpose: torch.Generator().manual_seed(seed),
-        )
-        algorithm = algorithms.create("power_of_choice", {"d": d, "candidates": candidates})
-        S = algorithm.select({}, selection).tolist()
+def test_power_of_choice(d, candidates):
+    for drawn in rounds(0, 3):
+        losses, samples = torch.from_numpy(drawn.loss), torch.from_numpy(drawn.samples)
+        asked, S = chosen(losses, samples, 3, drawn.t, d=d, candidates=candidates)
         assert len(asked) == d and sorted(S) == naive.power_of_choice(asked, drawn.loss, 3)

@@ -43,23 +43,6 @@ def test_server_side_weights_agree_for_one_local_step():
     close(x, [0.766667, -1.966667])
 
 
-def test_weights_of_some_clients_are_those_of_all_by_the_newest_gap_of_each():
-    """Gaps 0.1 and 0.9 of a first round of two; the third client has their mean until it takes part."""
-    algorithm, state = start("eagle", **HALF, norm="none")
-
-    def weights(*ids):
-        return algorithm.configure_clients(state, received(reports(ids, best=BEST))).lr_scale
-
-    close(weights(0, 1, 2), [1.0, 1.0, 1.0])  # a lag of one round
-    _, state = algorithm.aggregate(state, reports((0, 2), best=BEST))
-    close(weights(0, 1, 2), [0.4, 1.0, 1.6])
-    close(weights(1, 2), [1.0, 1.6])
-    _, state = algorithm.aggregate(state, reports((1,), best=BEST))
-    close(weights(0, 1, 2), [0.5, 0.8, 1.7])
-    _, state = algorithm.aggregate(state, reports((0,), losses=F + 0.8, best=BEST))  # its gap is 0.9 now
-    close(weights(0, 1, 2), [1.3, 0.4, 1.3])
-
-
 @pytest.mark.parametrize("scale", [2, 4])
 def test_weights_are_the_gradient_of_the_objective(scale):
     """(1/K) sum w_k g_k equals the numerical gradient of eq. (3); the appendix doubles the penalty."""

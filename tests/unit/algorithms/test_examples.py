@@ -1,8 +1,10 @@
 """Hand-computed examples of the specification: weights on the toy, and rounds on quadratic losses."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.unit.algorithms.toy import SAMPLES, G, close, gradient_at_zero, reports, step, vector
+from tests.unit.algorithms.toy import SAMPLES, F, G, close, gradient_at_zero, received, reports, start, step, vector
 from tests.unit.plain_engine import on_quadratics
 
 P = SAMPLES / SAMPLES.sum()
@@ -30,6 +32,43 @@ TOY = [
     ("semi_vred", {"beta": 0.1}, [0.2390625, 0.478125, 0.2828125], [0.886875, -2.086875]),
     ("term", {"alpha": 0.5}, [0.175900, 0.451720, 0.372380], [0.861040, -2.061040]),
     ("vred", {"beta": 0.1}, [0.218750, 0.487500, 0.293750], [0.887500, -2.087500]),
+]
+ALL, TWO_OF, BEST = (0, 1, 2), (0, 2), vector(0.4, 0.7, 1.1)
+LOW, MOVING = vector(0.1, 0.1, 0.1), {"alpha": 0.5, "mode": "moving"}
+BY_RATE, BY_GAP = {"mode": "client", "bound_share": 0.5}, {"lambda": 0.5, "norm": "none"}
+# (algorithm, hyper-parameters, clients and losses of each round, weights of the last one, what is in the state then)
+SEVERAL = [
+    ("afl", {"sampled": "mass", "order": "ascent_first"}, [(TWO_OF, F)], [0.35, 0.65], {"lambda": [0.175, 0.5, 0.325]}),
+    ("afl", {"sampled": "unit", "order": "ascent_first"}, [(TWO_OF, F)], [0.425, 0.575],
+     {"lambda": [0.425, 0.5, 0.575]}),
+    # A whole step; lambda is 1/4 for both, at first.
+    ("afl", {"sampled": "unit"}, [(TWO_OF, F)], [0.5, 0.5], {"lambda": [0.425, 0.5, 0.575]}),
+    # A larger first loss raises M for good; 1 / (12 - 5 F).
+    ("core_fed", {"M": 2.0}, [(ALL, 5 * F)], [0.140704, 0.190955, 0.668342], {"M": 12.0}),
+    ("core_fed", {"M": 2.0}, [(ALL, 5 * F), (ALL, 50 * F)], None, {"M": 12.0}),
+    ("core_fed", {"M": 2.0, "epsilon": 0.5}, [(ALL, LOW), (ALL, vector(1.0, 1.5, 99.0))], [0.2, 0.4, 0.4], {}),
+    *(("fedeba", {"tau": 5.0, "kappa": 0.5, "tau_schedule": schedule}, [(ALL, F)] * 3, (F / tau).softmax(0), {})
+      for schedule, tau in (("constant", 5.0), ("linear", 2.5), ("concave", 3.535534), ("convex", 0.625))),
+    ("gifair", BY_RATE, [(ALL, F)], [0.25, 0.5, 0.25], {"F": F}),
+    ("gifair", BY_RATE, [(TWO_OF, F), ((0, 1), vector(3.0, 1.0, 2.0))], None, {"F": [3.0, 1.0, 2.0]}),
+    ("term", MOVING, [(ALL, F)], [0.151480, 0.194504, 0.320683], {}),
+    ("term", MOVING, [(ALL, F)] * 2, [0.100987, 0.129669, 0.213789], {}),
+    ("term", MOVING, [(ALL, F)] * 62, (0.5 * F).softmax(0) / 3, {}),  # losses stand still
+    ("term", {"alpha": -2000.0, "mode": "moving"}, [(ALL, F)], [2 / 3, 0.0, 0.0], {}),
+    ("term", {"alpha": 1e5}, [(ALL, vector(2.0, 2.0, 0.5))], [1 / 3, 2 / 3, 0.0], {}),  # ties share by size
+]  # fmt: skip
+# (algorithm, hyper-parameters, clients and losses of the rounds before, clients of this one, their rates)
+RATES = [
+    ("eagle", BY_GAP, [], ALL, [1.0, 1.0, 1.0]),  # a lag of one round
+    # Gaps 0.1 and 0.9 of a first round of two; the third client has their mean until it takes part.
+    ("eagle", BY_GAP, [(TWO_OF, F)], ALL, [0.4, 1.0, 1.6]),
+    ("eagle", BY_GAP, [(TWO_OF, F)], (1, 2), [1.0, 1.6]),
+    ("eagle", BY_GAP, [(TWO_OF, F), ((1,), F)], ALL, [0.5, 0.8, 1.7]),
+    ("eagle", BY_GAP, [(TWO_OF, F), ((1,), F), ((0,), F + 0.8)], ALL, [1.3, 0.4, 1.3]),
+    ("gifair", BY_RATE, [], ALL, [1.0, 1.0, 1.0]),
+    ("gifair", BY_RATE, [(ALL, F)], ALL, [0.5, 1.0, 1.5]),
+    ("gifair", BY_RATE, [(TWO_OF, F)], (1, 2), [1.0, 1 + 0.0625 * 1 / 0.25]),  # client 1 ties, 2 is above 0
+    ("gifair", BY_RATE, [(TWO_OF, F), ((0, 1), vector(3.0, 1.0, 2.0))], ALL, [1.5, 0.75, 1.0]),
 ]
 # (algorithm, hyper-parameters, what it minimises, of the clients' losses)
 OBJECTIVES = [
@@ -73,6 +112,15 @@ ROUNDS = [
     ("fedeba_plus", ALIKE | PASSES, TWO, 1, [-(0.5 * (0.212119 * -0.19 + 0.787881 * 0.57) + 0.5 * 0.19)], {
         "epochs": 0, "weights": None, "fair_angle_rounds": 0,
     }),
+    *(("fedeba_plus", FAIR | keys, TWO, 1, None, {"direction": [direction]}) for keys, direction in [
+        ({"fair_weights": "uniform"}, (-1 + 3) / 2),
+        ({"fair_weights": "before"}, 2.523188),
+        ({"gradient": "local_epoch", "fair_weights": "uniform"}, (-0.95 + 2.85) / 2),
+        ({"gradient": "local_epoch", "fair_weights": "before"}, 0.95 * 2.523188),
+        ({"fair_weights": "before", "tau_fair": 1e12}, 1),
+        ({"fair_weights": "before", "tau_fair": 1e-3}, 3),
+        (PASSES | {"tau_fair": 1e-3}, 2.85),
+    ]),
     ("fedprox", {"mu": 1.0}, ONE | {"steps": 1}, 1, [0.6], {}),
     ("fedprox", {"mu": 1.0}, ONE, 1, [1.02], {}),
     ("fedprox", {"mu": 0.0}, ONE, 1, [1.08], {}),
@@ -102,6 +150,10 @@ ROUNDS = [
         "loss_received": [0.992344, 3.357186], "direction": [2.043948], "mix": 0.5,
         "trained": [[-0.470718], [-0.860718]], "weights": [0.353571, 0.646429], "fair_angle_rounds": 1,
     }),
+    # Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x.
+    *(("prac_fedeba_plus", FAIR | {"theta": theta, "angle_from": at}, TWO, 2, None,
+       {"fair_angle_rounds": aligned} | ({"extra": None} if aligned else {"direction": None}))
+      for theta, at, aligned in ((33.0, "received", 0), (33.0, "previous", 1), (39.0, "previous", 0))),
     # As if the first round knew a fair gradient already.
     ("prac_fedeba_plus", ALIKE, {"state": {"g_b": [7.0]}}, 1, [-0.251895], {
         "direction": None, "weights": [0.5 * 0.212119, 0.5 * 0.787881], "extra": [0.5 * 0.095], "g_b": [2.043948],
@@ -121,6 +173,25 @@ def test_weights_of_the_toy(name, given, w, x):
     close(weights, w)
     if x is not None:
         close(found, x)
+
+
+@pytest.mark.parametrize(("name", "given", "rounds", "w", "kept"), SEVERAL)
+def test_rounds_of_the_toy(name, given, rounds, w, kept):
+    algorithm, state = start(name, **given)
+    for t, (clients, losses) in enumerate(rounds):
+        result, state = algorithm.aggregate(state, replace(reports(clients, losses), round=t))
+    if w is not None:
+        close(result.weights, w)
+    for key, value in kept.items():
+        close(state[key], value)
+
+
+@pytest.mark.parametrize(("name", "given", "before", "clients", "rates"), RATES)
+def test_rates_go_by_the_newest_loss_of_each_client(name, given, before, clients, rates):
+    algorithm, state = start(name, **given)
+    for past, losses in before:
+        _, state = algorithm.aggregate(state, reports(past, losses, best=BEST))
+    close(algorithm.configure_clients(state, received(reports(clients, best=BEST))).lr_scale, rates)
 
 
 @pytest.mark.parametrize(("name", "given", "objective"), OBJECTIVES)

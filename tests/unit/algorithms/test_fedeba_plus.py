@@ -21,22 +21,6 @@ def test_a_plain_pass_with_alpha_1_is_fedavg():
     close(run(**ALIKE | PASSES | {"alpha": 1.0, "theta": 90.0}).x, run("fedavg", weighting="uniform").x, 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("keys", "direction"),
-    [
-        ({"fair_weights": "uniform"}, (-1 + 3) / 2),
-        ({"fair_weights": "before"}, 2.523188),
-        ({"gradient": "local_epoch", "fair_weights": "uniform"}, (-0.95 + 2.85) / 2),
-        ({"gradient": "local_epoch", "fair_weights": "before"}, 0.95 * 2.523188),
-        ({"fair_weights": "before", "tau_fair": 1e12}, 1),
-        ({"fair_weights": "before", "tau_fair": 1e-3}, 3),
-        (PASSES | {"tau_fair": 1e-3}, 2.85),
-    ],
-)
-def test_weights_of_the_fair_gradient(keys, direction):
-    close(run(**FAIR, **keys).plan.direction, [direction])
-
-
 def test_sizes_are_the_prior_of_every_mean():
     sized, prior = {"prior": "size", "samples": (1, 3)}, vector(0.25, 0.75)
     close(run(**FAIR, **sized).plan.direction, [(prior.log() + vector(0.5, 4.5) / 2).softmax(0) @ vector(-1, 3)])
@@ -70,16 +54,6 @@ def test_the_gradient_of_prac_is_a_mean_along_paths_of_any_length():
     uneven.eta = 0.01
     d = uneven.rounds().reports.delta[:, 0] / (0.01 * vector(1, 3))
     close(uneven.state["g_b"], [d.mean()], 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("theta", "angle_from", "aligns"), [(33.0, "received", False), (33.0, "previous", True), (39.0, "previous", False)]
-)
-def test_the_angle_of_prac_may_be_that_of_the_last_round(theta, angle_from, aligns):
-    """Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x."""
-    two = run("prac_fedeba_plus", 2, **FAIR | {"theta": theta, "angle_from": angle_from})
-    assert (two.plan.direction is not None) is (two.result.extra is None) is aligns
-    assert two.state["fair_angle_rounds"] == aligns
 
 
 def test_prac_with_one_step_is_fedeba_plus_a_round_later():

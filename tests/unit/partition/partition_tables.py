@@ -7,9 +7,9 @@ from fairfl.partition.interface import Table
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 
 
-def table(labels, groups=None, ambiguous=None, client=None):
+def table(labels, groups=None, **more):
     labels = np.asarray(labels)
-    return Table(labels, np.arange(len(labels)) if groups is None else np.asarray(groups), ambiguous, client)
+    return Table(labels, np.arange(len(labels)) if groups is None else np.asarray(groups), **more)
 
 
 def rng(seed=0):

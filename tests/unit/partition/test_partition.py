@@ -1,4 +1,4 @@
-"""Partitioners and their job: invariants over random inputs, worked examples, impossible demands."""
+"""Partitioners, the cut and label noise: worked examples, numbers of the papers, promises of all rules, refusals."""
 
 import json
 
@@ -6,172 +6,255 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from fairfl.experiments.parts import Split
-from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
-from fairfl.partition.deal import PartitionSpec, described, partition, parts_of, statistics
+from fairfl.experiments.plugins import module
+from fairfl.partition import dirichlet_by_class, dirichlet_by_client, label_shards
+from fairfl.partition.cut import cut
+from fairfl.partition.deal import PartitionSpec, described, partition, parts_of, statistics, table_of
 from fairfl.partition.interface import Assignment, PartitionError
 from fairfl.partition.label_noise import flipped
-from tests.unit.partition.partition_tables import job, rng, table
+from tests.unit.partition.partition_tables import SPLIT, job, rng, table
 
 
-def disjoint(rows, total):
-    joined = np.concatenate(rows)
-    assert len(np.unique(joined)) == len(joined) == total
+def assigned(rule, data, count, seed=0, /, **options):
+    method = module("partition", rule)
+    return method.assign(data, count, method.Config(**options), rng(seed))
 
 
+def spec(**changes):
+    return PartitionSpec(**job(**changes))
+
+
+def alike(count, **more):
+    return table(np.zeros(count, int), **more)
+
+
+# -- what every rule promises
 FAIRFL = {"rounding": "per_share", "shuffle": False, "legacy_seed": 0, "min_samples": 1}
-RULES = {
-    "shards": (label_shards, {}),
-    "three_shards": (label_shards, {"shards_per_client": 3}),
-    "dirichlet": (dirichlet_by_class, {"alpha": 0.5, "min_samples": 1}),
-    "fairfl": (dirichlet_by_class, {"alpha": 0.5} | FAIRFL),
-    "by_class": (by_class, {}),
-    "plain": (plain, {}),
-    "sizes": (unequal_sizes, {"alpha": 0.5, "min_samples": 1}),
-}
-# by_class draws nothing, the public rule has a seed of its own.
-DRAWN = ["shards", "three_shards", "dirichlet", "plain", "sizes"]
+# Rule, options, whether seeds differ, and of how many rows of each client a rest has no owner.
+RULES = [
+    ("by_class", {}, False, 0),
+    ("dirichlet_by_class", {"alpha": 0.5, "min_samples": 1}, True, 0),
+    ("dirichlet_by_class", {"alpha": 0.5} | FAIRFL, False, 0),
+    ("dirichlet_by_client", {"alpha": 0.5}, True, 1),
+    ("dirichlet_by_client", {"alpha": 1e-6}, True, 1),
+    ("label_shards", {}, True, 2),
+    ("label_shards", {"shards_per_client": 3}, True, 3),
+    ("plain", {}, True, 0),
+    ("unequal_sizes", {"alpha": 0.5, "min_samples": 1}, True, 0),
+]
 
 
-def dealt(rule, labels, clients, seed):
-    module, options = RULES[rule]
-    return module.assign(table(labels), clients, module.Config(**options), rng(seed)).rows
-
-
-def same(one, other):
-    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-
-
-@pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize(("rule", "options", "differs", "piece"), RULES)
+@settings(max_examples=25)
 @given(clients=st.integers(1, 9), seed=st.integers(0, 2**31))
-def test_every_rule_deals_each_row_once_and_in_stored_order(rule, clients, seed):
+def test_every_rule_deals_each_row_once_in_stored_order_and_names_what_is_left(
+    rule, options, differs, piece, clients, seed
+):
     draw = rng(seed)
-    count = int(draw.integers(40, 200))
-    labels = draw.permutation(np.arange(count) % clients)
-    rows = dealt(rule, labels, clients, seed)
-    shards = RULES[rule][1].get("shards_per_client", 2) * clients
-    disjoint(rows, count // shards * shards if "shards" in rule else count)
-    assert len(rows) == clients
-    assert all((np.diff(own) > 0).all() for own in rows)
-    assert same(rows, dealt(rule, labels, clients, seed))
-    assert same(rows, dealt(rule, labels, clients, seed + 1)) == (rule not in DRAWN or clients == 1)
+    count = int(draw.integers(3 * clients, 100))
+    data = table(draw.permutation(np.arange(count) % clients))
+    one, again, other = (assigned(rule, data, clients, s, **options) for s in (seed, seed, seed + 1))
+    left = count % (clients * piece) if piece else 0
+    rows = np.concatenate(one.rows)
+    assert len(one.rows) == clients and len(np.unique(rows)) == len(rows) == count - left
+    assert all((np.diff(own) > 0).all() for own in one.rows)
+    assert np.array_equal(rows, np.concatenate(again.rows))
+    sizes = [len(own) for own in one.rows]
+    if piece:
+        assert len(set(sizes)) == 1 and [said.split()[0] for said in one.changed] == [str(left)] * (left > 0)
+    if clients > 3:  # two clients may well get the same by chance
+        assert (not np.array_equal(rows, np.concatenate(other.rows))) == differs
 
 
-@pytest.mark.parametrize("rule", ["shards", "dirichlet", "fairfl", "by_class"])
-def test_rules_by_class_refuse_texts(rule):
-    with pytest.raises(PartitionError, match="texts, which have no class"):
-        dealt(rule, np.zeros((30, 4), int), 3, 0)
+# -- worked examples
+# Owner of each row: 7 has four rows and comes first, then 2 with two, 9 with three, 5 with one.
+OWNERS = table_of({"labels": np.zeros(10), "groups": np.arange(10), "client": np.array([7, 2, 7, 9, 9, 7, 2, 5, 9, 7])},
+                  None, rng())[0]  # fmt: skip
+SEVEN, TWO, NINE, FIVE = [0, 2, 5, 9], [1, 6], [3, 4, 8], [7]
+# Rule, data, options, rows of each client, and what readers of a table must know.
+WORKED = [
+    ("by_class", table([2, 0, 1, 0, 2]), {}, [[1, 3], [2], [0, 4]], []),
+    ("by_client", OWNERS, {}, [SEVEN, TWO, NINE], ["3 of 4 owners take part, the first"]),
+    ("by_client", OWNERS, {}, [SEVEN, TWO, NINE, FIVE], []),
+    ("by_client", OWNERS, {"min_samples": 3}, [SEVEN, NINE],
+     ["2 of 4 owners take part, the first of 2 with 3 to 4 samples"]),
+    ("by_client", OWNERS, {"min_samples": 2, "max_samples": 3, "choose": "random"}, [TWO, NINE],
+     ["2 of 4 owners take part, a draw of 2 with 2 to 3 samples"]),
+    ("plain", table([0, 1, 0, 1], client=np.array([1, 0, 1, 0])), {}, [[1, 3], [0, 2]], []),
+]  # fmt: skip
 
 
-def test_a_draw_in_which_a_client_has_just_enough_counts():
-    config = dirichlet_by_class.Config(alpha=1e6, min_samples=10, max_draws=1)
-    assignment = dirichlet_by_class.assign(table(np.zeros(20, int)), 2, config, rng(1))
-    assert [len(rows) for rows in assignment.rows] == [10, 10] and assignment.remarks[0].startswith("draw 1 ")
+@pytest.mark.parametrize(("rule", "data", "options", "rows", "changed"), WORKED)
+def test_worked_examples(rule, data, options, rows, changed):
+    found = assigned(rule, data, len(rows), **options)
+    assert ([own.tolist() for own in found.rows], found.changed) == (rows, changed)
 
 
-def test_tiny_alpha_ends_and_says_what_it_did():
-    config = dirichlet_by_class.Config(alpha=1e-4, min_samples=10, max_draws=5)
-    assignment = dirichlet_by_class.assign(table(np.zeros(200, int)), 10, config, rng())
-    assert min(map(len, assignment.rows)) == 10
-    assert "none of 5 draws" in assignment.remarks[0]
-    other = dirichlet_by_class.assign(table(np.zeros(200, int)), 10, config, rng(1))
-    assert assignment.changed == other.changed, "seeds say it alike"
-    assert assignment.changed[0].startswith("none of 5 draws gave every client 10 samples: the poorest clients got")
-
-
-Q = np.array([0.05, 0.35, 0.6])
+def test_shards_are_cut_from_the_sorted_list_whose_end_is_dropped():
+    pieces = label_shards.shards(np.array([0, 1, 0, 1, 2, 2, 0, 1]), 2, 2)
+    assert [list(p) for p in pieces] == [[0, 2], [6, 1], [3, 7], [4, 5]]
+    found = assigned("label_shards", table([3, 0, 0, 1, 1, 1, 2, 2, 3, 3, 2]), 2)
+    assert sorted(np.concatenate(found.rows)) == [1, 2, 3, 4, 5, 6, 7, 10]
+    assert found.remarks == found.changed == ["3 samples of the highest labels fill no shard and are dropped"]
 
 
 def test_cumulative_shares_are_floored_once():
-    assert list(dirichlet_by_class.cumulative(Q, 10, rng())) == [0, 4, 6]
+    assert list(dirichlet_by_class.cumulative(np.array([0.05, 0.35, 0.6]), 10, rng())) == [0, 4, 6]
 
 
-@pytest.mark.parametrize(
-    ("classes", "train", "sizes", "smallest", "largest"),
-    [
-        (100, 0.8, [39_445, 10_555], 279, 2017),  # CIFAR-100, VRed table 2
-        (10, 0.5, [24_957, 25_043], 11, 3850),  # CIFAR-10; table 2 has 24,959 and 25,041
-    ],
-)
-@pytest.mark.parametrize("stored", ["sorted", "mixed"])
-def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest, largest, stored):
-    labels = np.repeat(np.arange(classes), 50_000 // classes)
-    spec_of_vred = spec(
-        clients=50,
-        partition={"name": "dirichlet_by_class", "alpha": 0.05} | FAIRFL,
-        split={"train": train, "validation": 0.0, "test": 1 - train, "order": "stored_by_class"},
-        seed=2,
-    )
-    data = {"labels": labels if stored == "sorted" else rng().permutation(labels), "groups": np.arange(50_000)}
-    columns, assignment = partition(spec_of_vred, data)
-    assert [(columns["part"] == part).sum() for part in (0, 1, 2)] == [sizes[0], 0, sizes[1]]
-    of_clients = np.bincount(columns["client"])
-    assert (of_clients.min(), of_clients.max()) == (smallest, largest)
-    assert assignment.remarks == ["draw 1 gave every client 1 samples"] and not assignment.changed
+def test_poor_clients_are_topped_up_after_the_last_draw_and_seeds_say_it_alike():
+    enough = assigned("dirichlet_by_class", alike(20), 2, 1, alpha=1e6, min_samples=10, max_draws=1)
+    assert [len(rows) for rows in enough.rows] == [10, 10] and enough.remarks[0].startswith("draw 1 ")
+    one, other = (assigned("dirichlet_by_class", alike(200), 10, seed, alpha=1e-4, max_draws=5) for seed in (0, 1))
+    assert min(map(len, one.rows)) == 10 and one.changed == other.changed
+    assert one.changed[0].startswith("none of 5 draws gave every client 10 samples: the poorest clients got")
 
 
-def test_plain_takes_the_clients_of_the_data():
-    rows = plain.assign(table([0, 1, 0, 1], client=np.array([1, 0, 1, 0])), 2, plain.Config(), rng()).rows
-    assert [list(r) for r in rows] == [[1, 3], [0, 2]]
-    with pytest.raises(PartitionError, match="2 clients, the setting asks for 3"):
-        plain.assign(table([0, 1], client=np.array([0, 1])), 3, plain.Config(), rng())
+def test_a_mixture_that_has_underflowed_is_drawn_for_the_classes_that_are_left():
+    """Dir(1000, 3000) is nearly (1/4, 3/4), Dir(1e-5, 1e-5) nearly (1, 0) or (0, 1)."""
+    q, left = np.array([1.0, 0.0, 0.0]), np.array([2, 90, 90])
+    drawn = [dirichlet_by_client.counts(q, np.array([9.0, 1000.0, 3000.0]), left, 42, rng(seed)) for seed in range(40)]
+    assert {own[0] for own in drawn} == {2}
+    assert np.mean(drawn, axis=0)[1] == pytest.approx(10, abs=1.5)
+    seen = {tuple(dirichlet_by_client.counts(q, np.full(3, 1e-5), left, 42, rng(seed)).tolist()) for seed in range(20)}
+    assert seen == {(2, 40, 0), (2, 0, 40)}
 
 
 def test_ambiguous_fractions_are_exact():
     groups = np.concatenate([np.arange(300), 300 + np.repeat(np.arange(20), 10)])
-    data = table(np.zeros(500, int), groups, np.arange(500) >= 300)
-    config = ambiguous_fraction.Config(fractions=[0, 0.5, 1], per_client=60)
-    rows = ambiguous_fraction.assign(data, 3, config, rng()).rows
-    disjoint(rows, 180)
+    data = alike(500, groups=groups, ambiguous=np.arange(500) >= 300)
+    rows = assigned("ambiguous_fraction", data, 3, fractions=[0, 0.5, 1], per_client=60).rows
     assert [int(data.ambiguous[r].sum()) for r in rows] == [0, 30, 60]
+    assert len(np.unique(np.concatenate(rows))) == 180
 
 
-def test_label_shards_example():
-    pieces = label_shards.shards(np.array([0, 1, 0, 1, 2, 2, 0, 1]), 2, 2)
-    assert [list(p) for p in pieces] == [[0, 2], [6, 1], [3, 7], [4, 5]]
+# -- numbers of the papers
+@pytest.mark.parametrize(
+    ("classes", "stored", "train", "sizes", "smallest", "largest"),
+    [
+        (100, "sorted", 0.8, [39_445, 10_555], 279, 2017),  # CIFAR-100, VRed table 2
+        (10, "mixed", 0.5, [24_957, 25_043], 11, 3850),  # CIFAR-10; table 2 has 24,959 and 25,041
+    ],
+)
+def test_the_public_rule_deals_what_vred_counts(classes, stored, train, sizes, smallest, largest):
+    labels = np.repeat(np.arange(classes), 50_000 // classes)
+    data = {"labels": labels if stored == "sorted" else rng().permutation(labels), "groups": np.arange(50_000)}
+    method = {"name": "dirichlet_by_class", "alpha": 0.05} | FAIRFL
+    split = {"train": train, "validation": 0.0, "test": 1 - train, "order": "stored_by_class"}
+    columns, _ = partition(spec(clients=50, partition=method, split=split, seed=2), data)
+    assert np.bincount(columns["part"])[[0, 2]].tolist() == sizes
+    of_clients = np.bincount(columns["client"])
+    assert (of_clients.min(), of_clients.max()) == (smallest, largest)
 
 
-def test_the_end_of_the_sorted_list_is_dropped_and_told():
-    """Eleven samples, two clients of two shards: shards of two, the last three samples are left."""
-    labels = np.array([3, 0, 0, 1, 1, 1, 2, 2, 3, 3, 2])
-    assignment = label_shards.assign(table(labels), 2, label_shards.Config(), rng())
-    assert sorted(np.concatenate(assignment.rows)) == [1, 2, 3, 4, 5, 6, 7, 10]
-    assert assignment.remarks == assignment.changed == ["3 samples of the highest labels fill no shard and are dropped"]
-    whole = label_shards.assign(table(labels[:8]), 2, label_shards.Config(), rng())
-    assert whole.remarks == whole.changed == []
+def test_the_sizes_of_focus():
+    """56,000 training and 38,000 test reviews over seven, 25,000 and 25,000 over three clients."""
+    domain, test = np.repeat([0, 1, 0, 1], [56_000, 25_000, 38_000, 25_000]), np.repeat([False, True], [81_000, 63_000])
+    data = alike(144_000, domain=domain, official_test=test)
+    found = assigned("by_domain", data, 10)
+    assert found.clusters == [0] * 7 + [1] * 3
+    split = {"order": "official", "train": 1.0, "validation": 0.0, "test": 0.0}
+    parts = [np.bincount(cut(rows, data, split, rng())).tolist() for rows in found.rows]
+    assert parts == [[8000, 0, 5429]] * 4 + [[8000, 0, 5428]] * 3 + [[8334, 0, 8334]] + [[8333, 0, 8333]] * 2
 
 
-def test_one_class_per_client():
-    rows = by_class.assign(table([2, 0, 1, 0, 2]), 3, by_class.Config(), rng()).rows
-    assert [own.tolist() for own in rows] == [[1, 3], [2], [0, 4]]
+@pytest.mark.parametrize(("options", "own", "other"), [({}, 10, 0), ({"mixture": 0.8}, 8, 1)])
+def test_turned_shares_of_focus(options, own, other):
+    """60,000 and 10,000 images, ten agents: 6000 and 1000 each, so many tenths turned as its cluster is."""
+    data = alike(70_000, official_test=np.arange(70_000) >= 60_000)
+    found = assigned("rotation_clusters", data, 10, angles=[180, 0, 270], clients=[7, 2, 1], **options)
+    assert found.clusters == [0] * 7 + [1] * 2 + [2]
+    for cluster, rows, turns in zip(found.clusters, found.rows, found.turns, strict=True):
+        expected = [other * 100] * 3
+        expected[cluster] = own * 100
+        test = data.official_test[rows]
+        assert np.bincount(turns[test], minlength=4)[[2, 0, 3]].tolist() == expected
+        assert np.bincount(turns[~test], minlength=4)[[2, 0, 3]].tolist() == [6 * count for count in expected]
+        if other:  # a random choice, not the first of a client
+            assert abs(np.corrcoef(np.arange(7000), turns != [2, 0, 3][cluster])[0, 1]) < 0.06
 
 
-def spec(**changes):
-    return PartitionSpec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
+# -- the cut of one client's samples
+HALF = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_one_more"}
+# By class: 5, 3 and 1 rows; floor(0.8 n) are 4, 2, 0 and floor(0.75 of them) 3, 1, 0.
+CUTS = [
+    ([0] * 10, SPLIT | {"order": "stored"}, [0] * 6 + [1] * 2 + [2] * 2),
+    ([0] * 11, HALF, [0] * 7 + [2] * 4),
+    ([0] * 10, HALF, [0] * 6 + [2] * 4),
+    ([0] * 2, HALF, [0] * 2),
+    ([0] * 11, HALF | {"train": 0.4, "validation": 0.1}, [0] * 5 + [1] * 2 + [2] * 4),  # held out of the same seven
+    ([0, 1, 0, 2, 0, 1, 0, 1, 0], SPLIT | {"order": "stored_by_class"}, [0, 0, 0, 2, 0, 1, 1, 2, 2]),
+]
 
 
-def test_a_client_without_training_samples_is_refused():
-    """One sample of each class: by class, the floor of a half is nothing."""
-    split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_by_class"}
-    with pytest.raises(
-        PartitionError, match="client 1 of 2 got no training sample: its 3 are too few for split.train 0.5"
-    ):
-        parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), Split(**split), rng())
+@pytest.mark.parametrize(("labels", "split", "parts"), CUTS)
+def test_cuts_of_stored_samples(labels, split, parts):
+    assert cut(np.arange(len(labels)), table(labels), split, rng()).tolist() == parts
 
 
-def test_more_samples_than_there_are():
-    with pytest.raises(PartitionError, match="samples is 301, the data set has only 300"):
-        partition(spec(samples=301), {"labels": np.zeros(300, int), "groups": np.arange(300)})
+@pytest.mark.parametrize("order", ["shuffled", "stored"])
+@settings(max_examples=50)
+@given(st.integers(3, 40), st.integers(0, 1000))
+def test_cut_keeps_groups_together(order, images, seed):
+    groups = np.repeat(np.arange(images), 10)
+    parts = cut(np.arange(len(groups)), alike(len(groups), groups=groups), SPLIT | {"order": order}, rng(seed))
+    assert all(len(set(parts[groups == g])) == 1 for g in range(images))
+    assert set(parts) == {0, 1, 2}
 
 
+# -- what cannot be
+TEXTS, TWICE = table(np.zeros((30, 4), int)), table([0, 1, 1], [0, 0, 1])
+ROTATED = {"angles": [0, 90, 180], "clients": [7, 2, 1]}
+REFUSED = [
+    *((rule, TEXTS, {"alpha": 0.5} if "dirichlet" in rule else {}, "texts, which have no class")
+      for rule in ("by_class", "dirichlet_by_class", "dirichlet_by_client", "label_shards")),
+    ("by_client", OWNERS, {"min_samples": 5, "max_samples": 4}, "max_samples 4 is less than min_samples 5"),
+    ("by_domain", alike(3, domain=np.array([0, 0, 1])), {"clients": [2, 2]},
+     r"by_domain has \[2, 2\], 4 clients in all, the setting asks for 3"),
+    ("by_domain", alike(3, domain=np.array([0, 0, 2])), {"clients": [2, 1]},
+     r"for the domains 0 to 1, the data have \[0, 2\]"),
+    ("by_domain", alike(3), {}, "needs data of several sources"),
+    ("dirichlet_by_client", table([0, 1]), {"alpha": 0.5}, "2 samples are too few for 3 clients"),
+    ("plain", table([0, 1], client=np.array([0, 1])), {}, "2 clients, the setting asks for 3"),
+    ("rotation_clusters", TEXTS, ROTATED | {"angles": [0, 45, 180]}, "angles.1"),
+    ("rotation_clusters", TEXTS, ROTATED | {"angles": [0, 90, 90]}, "90 is given twice"),
+    ("rotation_clusters", TEXTS, ROTATED | {"clients": [7, 3]}, r"\[7, 3\] are 2 clusters, angles .* are 3"),
+    ("rotation_clusters", TEXTS, ROTATED | {"clients": [7, 3, 0]}, "clients.2"),
+    ("rotation_clusters", TEXTS, ROTATED | {"mixture": 0.0}, "mixture"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "data", "options", "words"), REFUSED)
+def test_impossible_partitions_are_refused(rule, data, options, words):
+    with pytest.raises((PartitionError, ValidationError), match=words):
+        assigned(rule, data, 3, **options)
+
+
+@pytest.mark.parametrize(
+    ("data", "order", "words"),
+    [
+        (TWICE, "stored_by_class", "stored_by_class cuts row by row"),
+        (TWICE, "stored_one_more", "stored_one_more cuts row by row"),
+        (alike(3), "official", "a test part of their own"),
+        (table([0, 0, 1]), "stored_by_class", "client 0 of 1 got no training sample: its 3 are too few for"),
+    ],
+)  # fmt: skip
+def test_impossible_cuts_are_refused(data, order, words):
+    test = 0.0 if order == "official" else 0.5
+    split = Split(train=0.3, validation=0.7 - test, test=test, order=order)
+    with pytest.raises(PartitionError, match=words):
+        parts_of(Assignment([np.arange(3)]), data, split, rng())
+
+
+# -- what the file says beside its rows
 def test_true_clusters_are_those_of_the_owners_that_take_part():
     """Owners 3, 0 and 2 of four; what is left of the clusters is numbered from 0."""
     owners, metadata = np.array([0, 1, 2, 3, 0, 2]), {"clusters": "[5, 7, 5, 9]"}
     columns = {"client": np.array([0, 1, 1, 2, 2]), "row": np.array([3, 0, 4, 2, 5])}
-    found = described(Assignment([]), metadata, columns, owners)
-    assert found == {"clusters": "[1, 0, 0]"}
+    assert described(Assignment([]), metadata, columns, owners) == {"clusters": "[1, 0, 0]"}
     mixed = columns | {"row": np.array([3, 0, 1, 2, 5])}
     assert described(Assignment([]), metadata, mixed, owners) == {}
 
@@ -182,24 +265,14 @@ def test_a_client_is_the_same_owner_in_every_seed():
     tensors = {"labels": np.zeros(90, int), "groups": np.arange(90), "client": owners}
     firsts, metadata = set(), {"owners": json.dumps(["south", "west", "north"])}
     for seed in range(6):
-        asked = PartitionSpec(**job(samples=40, partition={"name": "by_client"}, clients=3, seed=seed))
-        columns, assignment = partition(asked, tensors)
+        columns, found = partition(spec(samples=40, partition={"name": "by_client"}, clients=3, seed=seed), tensors)
         firsts.add(int(owners[columns["row"].min()]))
-        assert owners[columns["row"][columns["client"] == 0]].tolist() == [2] * (columns["client"] == 0).sum()
-        said = described(assignment, metadata, columns, owners)
+        said = described(found, metadata, columns, owners)
         assert said == {"owners": '["north", "south", "west"]', "changed": '["40 of their 90 samples take part"]'}
     assert len(firsts) > 1, "else the draws would say nothing"
 
 
-# -- Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine.
-def noise(ratio, **changes):
-    return PartitionSpec(**job(label_noise={"ratio": ratio}, **changes))
-
-
-def clean():
-    return {"labels": np.arange(300) % 5, "groups": np.arange(300)}
-
-
+# -- symmetric label noise
 @pytest.mark.parametrize("ratio", [0.3, 0.75])
 def test_the_transition_matrix(ratio):
     """1 - r on the diagonal, r / (C - 1) beside it; with r = 3/4 and four classes all of it is 1/4."""
@@ -222,20 +295,14 @@ def test_what_has_no_classes_is_refused(labels, classes, kind):
         flipped(labels, 0.5, classes, rng())
 
 
-def test_only_training_labels_change():
-    data = clean()
-    columns, assignment = partition(noise(0.5), data)
-    wrong = columns["label"] != data["labels"][columns["row"]]
-    train = columns["part"] == 0
+def test_only_training_labels_change_and_statistics_count_those_that_are_used():
+    data = {"labels": np.arange(300) % 5, "groups": np.arange(300)}
+    columns, found = partition(spec(label_noise={"ratio": 0.5}, clients=1), data)
+    wrong, train = columns["label"] != data["labels"][columns["row"]], columns["part"] == 0
     assert not wrong[~train].any() and 0.35 < wrong[train].mean() < 0.65
-    assert assignment.remarks == [f"label noise: {wrong.sum()} of {train.sum()} training labels are wrong"]
-
-
-def test_statistics_count_the_labels_that_are_used():
-    data = clean()
-    columns, assignment = partition(noise(1.0, clients=1), data)
-    head, *lines = statistics(columns, data["labels"], assignment.remarks, "digits (stand-in for emnist)").splitlines()
+    remark = f"label noise: {wrong.sum()} of 180 training labels are wrong"
+    assert found.remarks == [remark]
+    head, *lines = statistics(columns, data["labels"], found.remarks, "digits (stand-in for emnist)").splitlines()
     assert head == "client,part,samples,label_0,label_1,label_2,label_3,label_4,data,remarks" and len(lines) == 3
-    counts = [int(number) for number in lines[0].split(",")[3:8]]
-    assert counts == np.bincount(columns["label"][columns["part"] == 0], minlength=5).tolist()
-    assert lines[0].endswith('digits (stand-in for emnist),"label noise: 180 of 180 training labels are wrong"')
+    counts = ",".join(map(str, np.bincount(columns["label"][train], minlength=5)))
+    assert lines[0] == f'0,train,180,{counts},digits (stand-in for emnist),"{remark}"'
