@@ -89,10 +89,6 @@ def scaled(loss, factor):
     return factor * loss
 
 
-def work(x, clients, **more):
-    return Work(list(range(clients)), x.expand(clients, -1), torch.full((clients,), 0.1, dtype=torch.float64), **more)
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_capture_leaves_no_trace_and_where_it_fails_the_body_is_called(gpu, capsys, fails):
     """Else the masks of dropout would depend on what was captured before: a resumed run captures later."""
@@ -137,24 +133,6 @@ def test_a_partial_made_anew_of_the_same_objects_is_the_same():
     assert not same_function(partial(scaled, torch.ones(1)), partial(scaled, torch.ones(1)))
 
 
-@pytest.mark.parametrize("name", ["stacked", "sequential"])
-def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(gpu, monkeypatch, name):
-    """Rounds as a GPU runs them give what a CPU gives; only another slope is captured anew."""
-    clients, spec = image_clients([8, 8]), spec_of(model={"name": "mlp", "hidden": [5]})
-    (plain, x), (captured, _) = (make_backend(spec, clients, name, CPU) for _ in range(2))
-    captured.kind, captures, two = "cuda", [], 2.0
-    for factor in (two, two, 3.0, None):
-        slope = factor and partial(scaled, factor=factor)  # made anew in every round, as algorithms do
-        chosen, local = work(x, 2, momentum=0.9, slope=slope), LocalTraining(2, 4, 3)
-        with monkeypatch.context() as patch:
-            for module in (stacked_block, sequential):
-                patch.setattr(module, "CudaGraph", gpu.program)
-            delta = captured.train(chosen, local, 0).delta
-        assert torch.equal(delta, plain.train(chosen, local, 0).delta)
-        captures.append(gpu.captured)
-    assert captures == [1, 1, 2, 3]
-
-
 # -- what is kept, batches of many sizes ------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("most", "asked", "kept"),
@@ -178,47 +156,43 @@ def test_padded_sizes_are_few_and_waste_an_eighth_at_most():
     assert [batches.padded(n, 100) for n in (1, 97, 100)] == [8, 100, 100] and batches.padded(3, 4) == 4
 
 
-def on_gpu(counts, model):
-    """A sequential backend that takes the way of a GPU, and one that does not."""
-    spec = spec_of(model=model)
-    (gpu, x), (plain, _) = (make_backend(spec, image_clients(counts, (1, 4, 4)), "sequential", CPU) for _ in range(2))
-    gpu.on_gpu, gpu.stochastic = True, False  # none of these models draws
-    return gpu, plain, x
-
-
-HEAVY = {"slope": partial(scaled, factor=2.0), "momentum": 0.9}
+# -- rounds as a GPU runs them
+MLP, CNN = {"name": "mlp", "hidden": [5]}, {"name": "cnn", "channels": [2], "padding": 1, "hidden": 4}
 NORM = {"name": "resnet", "norm": "batch", "widths": [2], "blocks": [1], "stem": "cifar"}
+OWN_SLOPES = ([(factor, {}) for factor in (2.0, 2.0, 3.0, None)], [1, 1, 2, 3])
+CLEAN, PRIVATE = {}, {"privacy": NoisyGradients(DpConfig(sigma=1.0, clip=1.0))}
+MANY = range(3, 23)
+# Backend, model, clients' samples, batch size; slope and noise of each round, and how many steps are captured then.
+ROUNDS = [
+    ("stacked", MLP, [8, 8], 4, *OWN_SLOPES),
+    ("sequential", MLP, [8, 8], 4, *OWN_SLOPES),
+    # By hand, by autograd; with batch normalisation each size keeps its own.
+    ("sequential", MLP, MANY, None, [(2.0, CLEAN)], [12]),
+    ("sequential", CNN, MANY, 18, [(None, CLEAN)], [11]),
+    ("sequential", NORM, MANY, None, [(2.0, CLEAN)], [20]),
+    # Algorithms may ask for clean gradients between private steps; noise is drawn anew in each round.
+    ("sequential", MLP, [8, 8], None, [(None, CLEAN), (None, PRIVATE)] * 2, [1, 2, 2, 2]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("model", "batch_size", "more"),
-    [
-        ({"name": "mlp", "hidden": [5]}, None, HEAVY),
-        ({"name": "cnn", "channels": [2], "padding": 1, "hidden": 4}, 18, {}),
-        (NORM, None, HEAVY),
-    ],
-)
-def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, monkeypatch, model, batch_size, more):
-    """By hand, by autograd; with batch normalisation each size keeps its own."""
-    padding, plain, x = on_gpu([k + 3 for k in range(20)], model)
-    local, full = LocalTraining(1, batch_size, 3), batch_size is None
-    b = plain.train(work(x, 20, **more), local, 0, losses=full)
-    monkeypatch.setattr(sequential, "CudaGraph", gpu.program)
-    a = padding.train(work(x, 20, **more), local, 0, losses=full)
-    close(a.delta, b.delta)
-    if full:
-        close(a.loss, b.loss)
-    shared, exact = ({size for _, size, _ in backend.steps.kept} for backend in (padding, plain))
-    assert shared == exact if model is NORM else len(shared) < len(exact)
-
-
-def test_noise_is_captured_once_and_drawn_anew_in_each_round(gpu, monkeypatch):
-    private = LocalTraining(1, 4, 3, privacy=NoisyGradients(DpConfig(sigma=1.0, clip=1.0)))
-    noisy, plain, x = on_gpu([8, 8], {"name": "mlp", "hidden": [5]})
-    for round in range(3):
-        expected = plain.train(work(x, 2), private, round).delta
+@pytest.mark.parametrize(("name", "model", "counts", "batch_size", "rounds", "captures"), ROUNDS)
+def test_few_captured_steps_give_what_a_cpu_gives(gpu, monkeypatch, name, model, counts, batch_size, rounds, captures):
+    clients = image_clients(list(counts), (1, 4, 4))
+    (plain, x), (captured, _) = (make_backend(spec_of(model=model), clients, name, CPU) for _ in range(2))
+    captured.kind, captured.on_gpu, captured.stochastic = "cuda", True, False  # none of these models draws
+    rates, ids, found = torch.full((len(counts),), 0.1, dtype=torch.float64), list(range(len(counts))), []
+    for round, (factor, private) in enumerate(rounds):
+        slope = factor and partial(scaled, factor=factor)  # made anew in every round, as algorithms do
+        work = Work(ids, x.expand(len(ids), -1), rates, momentum=0.9 if factor else 0.0, slope=slope)
+        local, losses = LocalTraining(1, batch_size, 3, **private), batch_size is None and not private
+        expected = plain.train(work, local, round, losses=losses)
         with monkeypatch.context() as patch:
-            patch.setattr(sequential, "CudaGraph", gpu.program)
-            noisy.train(work(x, 2), LocalTraining(1, None, 3), round)  # as algorithms that ask for clean gradients, too
-            assert torch.equal(noisy.train(work(x, 2), private, round).delta, expected)
-    assert gpu.captured == 2 and gpu.registered == [noisy.noise]
+            for module in (stacked_block, sequential):
+                patch.setattr(module, "CudaGraph", gpu.program)
+            trained = captured.train(work, local, round, losses=losses)
+        close(trained.delta, expected.delta)
+        if losses:
+            close(trained.loss, expected.loss)
+        found.append(gpu.captured)
+    assert found == captures
+    assert gpu.registered == ([captured.noise] if PRIVATE in dict(rounds).values() else [])
