@@ -68,20 +68,32 @@ class Parser(argparse.ArgumentParser):
             }
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         parsed: Any = super().parse_args(words, namespace)
+        parsed.whole_spec = from_text(parsed.spec, dict[str, Any], "--spec")
         inputs.stored = from_text(parsed.stored, dict[str, list[Any]], "--stored")
         sealed.work_from(parsed.code)
         if parsed.code:
             processes.end_together()
-            opened.begin(from_text(parsed.spec, dict, "--spec").get("code"))
+            opened.begin(parsed.whole_spec.get("code"))
         _seed(parsed)
         return parsed
 
 
 def parse(
-    argv: list[str] | None, rule: str, kind: type[Spec], *options: str, **files: str
+    argv: list[str] | None,
+    rule: str,
+    kind: type[Spec],
+    *options: str,
+    optional: Any = None,
+    **files: str,
 ) -> tuple[argparse.Namespace, Spec]:
-    """Parse what a job was called with (see `parser`), and its spec. Raises FairflError if it is no JSON of `kind`."""
-    args = parser(rule, *options, spec=True, **files).parse_args(argv)
+    """Parse what a job was called with (see `parser`), and its spec. `optional`: files that not all specs need.
+
+    Raises FairflError if the spec is no JSON of `kind`.
+    """
+    command = parser(rule, *options, **files)
+    for option, text in (optional or {}).items():
+        command.add_argument(f"--{option}", nargs="?", type=Path, help=text)
+    args = command.parse_args(argv)
     return args, spec_of(args, kind)
 
 
@@ -128,7 +140,7 @@ def run_context(
         FairflError: an input was made from another spec than the one that this job was planned with or is damaged,
             or a file of the project is not the one that it was planned with.
     """
-    spec = from_text(args.spec, dict, "--spec")
+    spec = args.whole_spec
     _seed(args)  # again: libraries may have been imported since
     described: dict[str, Any] = {"arithmetic": arithmetic.of_options(args)} if torch else {}
     if args.record is None:
@@ -214,7 +226,7 @@ def _given(args: argparse.Namespace) -> Iterator[Path]:
 
 def _seed(args: argparse.Namespace) -> None:
     """Seed the generators that are given no seed from the run's."""
-    seed = from_text(args.spec, dict, "--spec").get("seed", 0)
+    seed = args.whole_spec.get("seed", 0)
     number = seed if isinstance(seed, int) and seed >= 0 else 0
     generators.seed(number)
     if args.code:
@@ -239,15 +251,12 @@ def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
             f"{name}: its results were made from another spec ({record['fingerprint']}) than today's ({expected}); "
             f"mixing them is refused, run it again (`fairfl plan` says what differs)"
         )
-    for output in record["outputs"]:
+    for output, left in record["outputs"].items():
         if why := records.damage(output, record):
             aside = f"; set aside as {records.set_aside(output)}" if os.path.exists(output) else ""
             raise FairflError(f"{os.path.dirname(output)}: {why}{aside}; {name} must run again")
         clamp_mtime(Path(output))
-        if sums := record["outputs"][output][
-            2:
-        ]:  # a record from before there were checksums has none
-            inputs.expect(output, *sums)
+        inputs.expect(output, left[-1])
         if raw and output.endswith(".fetched.json"):
             for file in from_text(inputs.read_bytes(output), dict[str, Any], output)["files"]:
                 inputs.expect(raw / file["path"], file["sha256"])

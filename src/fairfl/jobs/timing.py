@@ -7,7 +7,6 @@ algorithms.
 
 import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.jobs import job, train
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
     from fairfl.simulation.simulation import Simulation
 
-FILES = {"data": "prepared data set (.safetensors)", "partition": "partition (.parquet)"}
+FILES = {
+    "data": "prepared data set (.safetensors); read if the spec has variants",
+    "partition": "partition (.parquet); read if the spec has variants",
+}
 
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
@@ -63,15 +65,10 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
-    parser = job.parser(
-        "timing", "device", "backend", "cuda-graphs", "threads", out="the seconds (.json)"
+    options = "device", "backend", "cuda-graphs", "threads"
+    args, spec = job.parse(
+        argv, "timing", Spec, *options, optional=FILES, out="the seconds (.json)"
     )
-    for option, text in FILES.items():
-        parser.add_argument(
-            f"--{option}", nargs="?", type=Path, help=f"{text}; read if the spec has variants"
-        )
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):
         chosen = device.choose_for(args, spec.precision, alone=True)
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()

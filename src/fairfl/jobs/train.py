@@ -94,8 +94,14 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    args = _parser().parse_args(argv)
-    spec, choice = _resolve(job.spec_of(args, TrainSpec), args.tuned)
+    optional = {
+        "optima": "folder of the local optima; read if the algorithm needs L*_k",
+        "tuned": "what fairfl.jobs.tune chose; read if the spec says so",
+        "after": "summary.json of the run that this one comes after",
+    }
+    out = "folder for metrics.parquet, summary.json, model"
+    args, requested = job.parse(argv, "train", TrainSpec, *job.OPTIONS, optional=optional, out=out)
+    spec, choice = _resolve(requested, args.tuned)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose_for(args, spec.precision)
@@ -115,20 +121,6 @@ def main(argv: list[str] | None = None) -> None:
     print(
         f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB"
     )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = job.parser(
-        "train", *job.OPTIONS, out="folder for metrics.parquet, summary.json, model"
-    )
-    helps = {
-        "optima": "folder of the local optima; read if the algorithm needs L*_k",
-        "tuned": "what fairfl.jobs.tune chose; read if the spec says so",
-        "after": "summary.json of the run that this one comes after",
-    }
-    for option, text in helps.items():
-        parser.add_argument(f"--{option}", nargs="?", type=Path, help=text)
-    return parser
 
 
 def _resolve(requested: TrainSpec, file: Path | None) -> tuple[TrainSpec, TunedChoice | None]:

@@ -6,7 +6,6 @@ only, so no test number can reach the choice.
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -124,11 +123,8 @@ def choose(spec: TuneSpec, rows: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = job.parser("tune", out="the choice (.json)")
-    help_trials = "final metrics of the grid's runs (.csv); not read if it has one point"
-    parser.add_argument("--trials", nargs="?", type=Path, help=help_trials)
-    args = parser.parse_args(argv)
-    spec = job.spec_of(args, TuneSpec)
+    trials = {"trials": "final metrics of the grid's runs (.csv); not read if it has one point"}
+    args, spec = job.parse(argv, "tune", TuneSpec, optional=trials, out="the choice (.json)")
     with job.run_context(args, args.out):
         rows = [row for _, row in tables.rows(args.trials, COLUMNS)] if args.trials else []
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")

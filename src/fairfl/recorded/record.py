@@ -180,14 +180,6 @@ class Record:
     def _place(self, entry: Entry, path: str) -> Path:
         return self.folder / "files" / entry.hash / Path(path).name
 
-    def check(self) -> None:
-        """Hold all that is recorded against its hashes."""
-        for name, entry in self.entries():
-            for path in entry.outputs:
-                self.metrics(name, entry) if path.endswith(METRICS) else self.file(
-                    name, entry, path
-                )
-
     # -- writing ------------------------------------------------------------------------------
     def add(
         self,

@@ -22,8 +22,6 @@ HOW = {
     "seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions",
     "arithmetic", "device", "cuda_graphs",
 }  # fmt: skip
-# The last two joined late: trainings and timings, told by these keys, count them as content, as their records do.
-_COUNTED, _COUNTING = {"device", "cuda_graphs"}, {"training_seconds", "variants"}
 _WHERE = {"source", "path"}  # of a fetched file
 DAMAGED = ".damaged"  # follows the name of a file that was set aside
 
@@ -32,8 +30,7 @@ def content(path: Path) -> str:
     """First 16 hex digits of the sha256 of what a result says. Raises OSError, ValueError if JSON is damaged."""
     if path.suffix == ".json":
         result = json.loads(path.read_bytes())
-        left_out = HOW - _COUNTED if _COUNTING & result.keys() else HOW
-        facts = {key: value for key, value in result.items() if key not in left_out}
+        facts = {key: value for key, value in result.items() if key not in HOW}
         facts["files"] = [
             {k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])
         ]
@@ -50,30 +47,24 @@ def checksum(path: Path | str) -> str:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-Known = Callable[[str, os.stat_result, str], bool]
-
-
-def damage(path: str, record: dict[str, Any], known_good: Known | None = None) -> str:
+def damage(path: str, record: dict[str, Any], checksum: Callable[[str], str] = checksum) -> str:
     """Say what is wrong with a file that a job has left, "" if nothing is: 'table1.csv is missing'.
 
-    `known_good` may say of a file of this state and checksum that it need not be read again.
+    `checksum` of a file may be one that is known since it was last read.
     """
     name = os.path.basename(path)
     try:
         state = os.stat(path)
-        size, left, *sums = record["outputs"][path]
+        size, _, expected = record["outputs"][path]
     except OSError:
         return f"{name} is missing"
     except (KeyError, TypeError, ValueError):
         return f"its record says nothing of {name}"
     if state.st_size != size:
         return f"{name} is damaged ({state.st_size} bytes, not {size})"
-    expected = sums[0] if sums else left  # a record from before there were checksums
-    if known_good and known_good(path, state, expected):
-        return ""
     try:
-        whole = (checksum(path) if sums else content(Path(path))) == expected
-    except (OSError, ValueError):
+        whole = checksum(path) == expected
+    except OSError:
         whole = False
     return "" if whole else f"{name} is damaged (not the bytes that its job left)"
 

@@ -20,16 +20,6 @@ class ResultFile(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
 
-class Fetched(ResultFile):
-    """Marker of fairfl.jobs.fetch."""
-
-    class File(ResultFile):
-        path: str = Field(description="below the data folder")
-        bytes: int = Field(gt=0)
-
-    files: list[File]
-
-
 class LocalOptimumResult(ResultFile):
     """L*_k of one client, from fairfl.jobs.local_optimum; nats, null: not finite."""
 

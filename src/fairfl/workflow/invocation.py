@@ -58,7 +58,7 @@ class Invocation:
         rerun = self.judge()
         must = {name: job for name, job in self.asked(rerun).items() if rerun.reason(name)}
         self.left = must
-        rerun.intact.save()
+        rerun.checksums.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
         stale = [name for name in must if name not in self._planned]
         if (

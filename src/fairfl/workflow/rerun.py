@@ -6,7 +6,6 @@ from another spec now. A job that only repairs a file ought to leave the same co
 run; should it come out different, fairfl.workflow.invocation plans again.
 """
 
-import hashlib
 import json
 import os
 from collections import Counter
@@ -15,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.recorded.record import SCALE, without_code
-from fairfl.runtime import arithmetic, kept, records
+from fairfl.runtime import arithmetic, hashes, kept, records
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.hashes import INTACT, Index
 from fairfl.values.differences import differences
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.recorded import Recorded, Stored
@@ -45,7 +43,7 @@ class Rerun:
         self.recorded = recorded
         self.say = say or (lambda _: None)
         self.kept_mismatches = Counter[str]()  # 'with threads 2, here it is 1' -> results
-        self.intact = Index(INTACT)
+        self.checksums = hashes.Index(hashes.OUTPUTS, records.checksum)
         self._reasons: dict[str, str] = {}
         self._different: set[str] = set()  # jobs that run, and whose results may come out different
         self._kept: dict[str, kept.Kept] = {}
@@ -221,19 +219,9 @@ class Rerun:
             path = Path(self.graph.workload.config.data_folder, below)
             if not path.is_file() or path.stat().st_size != size:
                 return f"{path} is missing or damaged"
-            if sha256 and not self._has_hash(job, path, sha256):
+            if sha256 and hashes.sha256(path) != sha256:
                 return f"{path} is missing or damaged"
         return ""
-
-    def _has_hash(self, job: Job, path: Path, sha256: str) -> bool:
-        """True of a file that has this hash, or had it when it was last read and has not changed since."""
-        if self.intact.has(str(path), path.stat(), sha256):
-            return True
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
-                return True
-        self.intact.forget(str(path))
-        return False
 
     def _spec_differs(self, job: Job, record: dict[str, Any]) -> str:
         if record["fingerprint"] == job.fingerprint:
@@ -272,11 +260,8 @@ class Rerun:
 
     def _damage(self, job: Job, record: dict[str, Any]) -> str:
         """Return which file of a finished job is missing or not as the job left it."""
-        for path in job.outputs:
-            if why := records.damage(path, record, self.intact.has):
-                self.intact.forget(path)
-                return why
-        return ""
+        faults = (records.damage(path, record, self.checksums.checksum) for path in job.outputs)
+        return next(filter(None, faults), "")
 
 
 def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:

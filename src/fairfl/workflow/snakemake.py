@@ -278,7 +278,7 @@ class Decision:
             running = [job for job in jobs.values() if self.rerun.reason(job.name)]
             check_places(running)
             check_device(self.workflow, self.graph, running)
-            self.rerun.intact.save()
+            self.rerun.checksums.save()
             code_hash.save()
         except FairflError as error:
             raise WorkflowError(blamed(self.workflow, str(error))) from None

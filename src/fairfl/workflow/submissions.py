@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from snakemake.iocontainers import ResourceList
+
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.submission import OUT_OF_MEMORY, ended
@@ -44,16 +46,6 @@ _NO_FAILURE = {"TIMEOUT", "OUT_OF_MEMORY", PREEMPTED}
 _STATE = re.compile(r"SLURM status is: '(\w+)'")
 
 
-class _Resources(dict[str, Any]):
-    """As Snakemake's: values are attributes, too."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-
 @dataclass(eq=False)
 class Submission:
     """Jobs of one rule in the place of one, for Snakemake's plugin; other attributes are those of the first."""
@@ -68,9 +60,9 @@ class Submission:
         return getattr(self.jobs[0], name)
 
     @property
-    def resources(self) -> _Resources:
+    def resources(self) -> ResourceList:
         asked = {"runtime": self.minutes, "mem_mb": self.memory_mb}
-        return _Resources(dict(self.jobs[0].resources.items()) | asked)
+        return ResourceList(fromdict=dict(self.jobs[0].resources.items()) | asked)
 
     @property
     def output(self) -> list[str]:

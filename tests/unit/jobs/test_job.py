@@ -63,11 +63,6 @@ def test_where_a_result_was_computed_is_not_its_content():
 
     cpu, gpu = {"device": "cpu", "processor": "A", "threads": 1}, {"device": "NVIDIA X", "cuda_graphs": "on"}
     assert content(loss=1.0, **cpu) == content(loss=1.0, **gpu) == content(loss=1.0)
-    # Records have contents of trainings and of timings that count it, and are held against them.
-    for said in ({"training_seconds": 2.0}, {"variants": []}):
-        kept = {key: value for key, value in {"files": [], **said}.items() if key != "training_seconds"}
-        text = json.dumps({**kept, "device": "cpu"}, sort_keys=True)
-        assert content(**said, **cpu) == hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @pytest.fixture
@@ -165,17 +160,6 @@ def test_inputs_that_are_damaged_are_refused_and_set_aside(text):
         run("b", {"results/records/a.json": fingerprint(SPEC)})
     assert Path("a.csv.damaged").read_text() == text and not Path("a.csv").exists() and not Path("b.csv").exists()
     with pytest.raises(FairflError, match=r"a\.csv is missing; a must run again"):
-        run("b", {"results/records/a.json": fingerprint(SPEC)})
-
-
-def test_records_from_before_there_were_checksums_are_held_against_the_content():
-    run("a")
-    record = json.loads(Path("results/records/a.json").read_text())
-    record["outputs"]["a.csv"].pop()
-    Path("results/records/a.json").write_text(json.dumps(record))
-    run("b", {"results/records/a.json": fingerprint(SPEC)})
-    Path("a.csv").write_text("resulT")
-    with pytest.raises(FairflError, match=r"a\.csv is damaged"):
         run("b", {"results/records/a.json": fingerprint(SPEC)})
 
 

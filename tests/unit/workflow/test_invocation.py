@@ -50,7 +50,7 @@ def call(*jobs: SimpleNamespace, keep: int = 10**6) -> Invocation:
         graph=SimpleNamespace(job=known.__getitem__),
         reason=lambda name: "edited",
         say=print,
-        intact=SimpleNamespace(save=lambda: None),
+        checksums=SimpleNamespace(save=lambda: None),
     )
     made = Invocation(lambda judge: known, lambda: rerun, keep)
     made.begin(rerun, known)
