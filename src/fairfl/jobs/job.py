@@ -90,7 +90,7 @@ def parse(
 
     Raises FairflError if the spec is no JSON of `kind`.
     """
-    command = parser(rule, *options, **files)
+    command = parser(rule, *options, spec=True, **files)
     for option, text in (optional or {}).items():
         command.add_argument(f"--{option}", nargs="?", type=Path, help=text)
     args = command.parse_args(argv)
