@@ -264,7 +264,7 @@ def test_what_was_killed_anywhere_while_it_stored_ends_well_by_the_same_call(tmp
         if not killed(monkeypatch, change, before, lambda: store(folder)):  # noqa: B023
             break
         assert found(folder) == []
-        Record("s", folder).check()
+        read_all(Record("s", folder))
         store(folder)
         assert numbered(folder) == expected and found(folder) == []
         for name in set(expected) - {"s/curves.parquet", sums.LIST}:

@@ -3,7 +3,6 @@
 import csv
 import io
 import itertools
-import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -43,16 +42,15 @@ def local_file(name: str) -> RemoteFile:
 
 
 class _Table(NamedTuple):
-    """Cells as text and where they are missing (bool), [N, columns]; the index is a sample's number in the file."""
+    """Cells as text, NaN where they are missing, [N, columns]; the index is a sample's number in the file."""
 
     path: Path
     cells: "pd.DataFrame"
-    absent: "pd.DataFrame"
 
-    def fault(self, row: int, name: str, what: str) -> DataError:
-        """An error about one cell; `what` follows the cell itself."""
-        number, cell = self.cells.index[row], self.cells[name].iloc[row]
-        return DataError(f"{self.path}: sample {number}: {name}: {shown(cell)} {what}")
+    def refuse(self, name: str, is_wrong: Sequence[bool] | np.ndarray, what: str) -> None:
+        """Raises DataError for the first cell of a column that is wrong, bool [N]; `what` follows the cell."""
+        for number, cell in self.cells[name][is_wrong].items():
+            raise DataError(f"{self.path}: sample {number}: {name}: {shown(cell)} {what}")
 
 
 def read(
@@ -96,11 +94,12 @@ def read(
             raise DataError(f"{path}: na_values: no column {shown(name)}{nearest(name, cells)}")
     cells = cells[list(dict.fromkeys([*keys, *used]))]
     absent = _find_missing(cells, words, keep_default_na)
-    table, notes = _drop_incomplete(_Table(path, cells, absent), keys, missing)
+    table, notes = _drop_incomplete(_Table(path, cells), absent, keys, missing)
     inputs = _make_inputs(table, used, categories, standardize)
     counts, classes = [f"{len(inputs):,} samples"], list[str]()
     if task == "number":
-        labels = _read_targets(table, label)
+        hint = "subtract a constant from them in the file"
+        labels = _round(table, label, *_read_numbers(table, label), hint)
     else:
         labels, classes = _number_labels(table, label, task)
         counts.append(_describe("classes", classes))
@@ -211,37 +210,38 @@ def _find_missing(
     cells: "pd.DataFrame", na_values: Mapping[str, Words], keep_default_na: bool
 ) -> "pd.DataFrame":
     """Cells that are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
-    import pandas as pd
 
-    def absent(column: "pd.Series") -> np.ndarray:
+    def is_missing(column: "pd.Series") -> "pd.Series":
         own = map(str, na_values.get(column.name, ()))
         words = {"", *(MISSING if keep_default_na else ()), *own}
         values = {_interpret(word.lower()) for word in words}
-        codes, distinct = pd.factorize(column)
-        return np.array([_interpret(word.lower()) in values for word in distinct])[codes]
+        return column.isin([cell for cell in column.unique() if _interpret(cell.lower()) in values])
 
-    return pd.DataFrame({name: absent(cells[name]) for name in cells}, cells.index)
+    return cells.apply(is_missing)
 
 
-def _drop_incomplete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
+def _drop_incomplete(
+    table: _Table, absent: "pd.DataFrame", keys: list[str], missing: Missing
+) -> tuple[_Table, list[str]]:
     """The samples that have what they need, and what was left out in words."""
-    path, cells, absent = table
+    path, cells = table
     needed = list(cells) if missing != "mean" else keys
     lacking = absent[needed].any(axis=1)
     if missing is None and lacking.any():
-        row = int(lacking.to_numpy().argmax())
-        name = needed[int(absent[needed].iloc[row].to_numpy().argmax())]
+        row = lacking.idxmax()
+        name = absent.loc[row, needed].idxmax()
         ways = "`missing: drop`" if name in keys else "`missing: drop` or `missing: mean`"
         word = ", or `keep_default_na: false` if it is a word like others"
-        word = word if cells[name].iloc[row] else ""
-        raise table.fault(row, name, f"is a missing cell; give {ways}{word}")
+        word = word if cells.at[row, name] else ""
+        table.refuse(name, absent[name], f"is a missing cell; give {ways}{word}")
     if lacking.all():
         raise DataError(f"{path}: no sample is left without a missing cell in {few(needed)}")
-    if not lacking.any():
-        return table, []
-    words = sorted({shown(word) for word in cells[needed].to_numpy()[absent[needed].to_numpy()]})
-    note = f"{lacking.sum():,} of {len(cells):,} samples with missing cells ({few(words)}) left out"
-    return _Table(path, cells[~lacking], absent[~lacking]), [note]
+    notes = []
+    if lacking.any():
+        words = sorted(map(shown, {*cells[needed].to_numpy()[absent[needed]]}))
+        left_out = f"{lacking.sum():,} of {len(cells):,} samples with missing cells"
+        notes = [f"{left_out} ({few(words)}) left out"]
+    return _Table(path, cells.mask(absent)[~lacking]), notes
 
 
 def _make_inputs(
@@ -253,12 +253,11 @@ def _make_inputs(
         if name in categories:
             codes, words = _number_words(table, name)
             _check_many(table, name, len(words), "leave it out of the features")
-            places = range(len(words))
             columns += [
-                _fill(table, name, np.where(codes < 0, np.nan, codes == place)) for place in places
+                _fill(np.where(codes < 0, np.nan, codes == place)) for place in range(len(words))
             ]
         else:
-            values, away = (_fill(table, name, each) for each in _read_numbers(table, name))
+            values, away = map(_fill, _read_numbers(table, name))
             columns.append(
                 _standardize(away)
                 if standardize
@@ -277,23 +276,17 @@ def _number_labels(table: _Table, label: str, task: Task) -> tuple[np.ndarray, l
     return labels, classes
 
 
-def _read_targets(table: _Table, label: str) -> np.ndarray:
-    """Numbers to predict, float32 [N]."""
-    return _round(
-        table, label, *_read_numbers(table, label), "subtract a constant from them in the file"
-    )
-
-
 def _match_clusters(table: _Table, owners: np.ndarray, names: list[str], cluster: str) -> list[int]:
     """True cluster of each owner."""
     codes, words = _number_words(table, cluster)
-    pairs = np.unique(np.stack([owners, codes]), axis=1)
-    twice = np.flatnonzero(np.diff(pairs[0]) == 0)
-    if twice.size:
-        owner, (first, other) = pairs[0, twice[0]], pairs[1, twice[0] : twice[0] + 2]
-        what = f"owner {shown(names[owner])} is in {shown(words[first])} and {shown(words[other])}"
-        raise DataError(f"{table.path}: {cluster}: {what}; expected one cluster for each owner")
-    return pairs[1].tolist()
+    clusters: dict[int, int] = {}
+    for owner, code in zip(owners.tolist(), codes.tolist(), strict=True):
+        if (first := clusters.setdefault(owner, code)) != code:
+            what = (
+                f"owner {shown(names[owner])} is in {shown(words[first])} and {shown(words[code])}"
+            )
+            raise DataError(f"{table.path}: {cluster}: {what}; expected one cluster for each owner")
+    return [clusters[owner] for owner in range(len(names))]
 
 
 def _number_words(table: _Table, name: str, ordered: bool = True) -> tuple[np.ndarray, list[str]]:
@@ -304,7 +297,7 @@ def _number_words(table: _Table, name: str, ordered: bool = True) -> tuple[np.nd
     """
     import pandas as pd
 
-    codes, words = pd.factorize(table.cells[name].mask(table.absent[name]))
+    codes, words = pd.factorize(table.cells[name])
     keys, written, looks = list(map(_interpret, words)), dict[Any, str](), dict[str, str]()
     for key, word in zip(keys, words, strict=True):
         if (
@@ -345,35 +338,28 @@ def _read_numbers(table: _Table, name: str) -> tuple[np.ndarray, np.ndarray]:
 
     Numbers that are one in float64 are still apart in the second, such as nanoseconds since 1970.
     """
-    cells, absent = table.cells[name].to_numpy(), table.absent[name].to_numpy(bool)
-    right = np.array([bool(_NUMBER.fullmatch(cell)) for cell in cells])
-    for row in np.flatnonzero(~right & ~absent)[:1]:
-        raise table.fault(
-            row, name,
-            "is not a number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, "
-            "name in `na_values` what means a missing cell",
-        )  # fmt: skip
-    values = np.where(absent, "nan", cells).astype(np.float64)
-    for row in np.flatnonzero(np.isinf(values))[:1]:
-        raise table.fault(row, name, "is not a finite number")
-    there = np.flatnonzero(~absent)
-    first = values[there[0]] if len(there) else 0.0
-    long = {cell for cell in cells[there] if len(cell) > _DIGITS}
-    if len(set(map(Decimal, long))) <= len({*map(float, long)}):
-        return values, values - first
-    zero = Decimal(cells[there[0]])
-    away = [
-        math.nan if gone else float(Decimal(cell) - zero)
-        for cell, gone in zip(cells, absent, strict=True)
-    ]
-    return values, np.array(away)
+    cells = table.cells[name].astype(object)
+    table.refuse(
+        name,
+        [isinstance(cell, str) and not _NUMBER.fullmatch(cell) for cell in cells],
+        "is not a number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, "
+        "name in `na_values` what means a missing cell",
+    )
+    values = cells.to_numpy(np.float64)
+    table.refuse(name, np.isinf(values), "is not a finite number")
+    there = cells.dropna()
+    if there.empty:
+        raise DataError(f"{table.path}: {name}: no sample has a value")
+    first, long = there.iloc[0], {cell for cell in there if len(cell) > _DIGITS}
+    if len({*map(Decimal, long)}) <= len({*map(float, long)}):
+        return values, values - float(first)
+    away = cells.map(lambda cell: float(Decimal(cell) - Decimal(first)), na_action="ignore")
+    return values, away.to_numpy(np.float64)
 
 
-def _fill(table: _Table, name: str, values: np.ndarray) -> np.ndarray:
+def _fill(values: np.ndarray) -> np.ndarray:
     """The values of a column with their mean for each NaN."""
     absent = np.isnan(values)
-    if absent.all():
-        raise DataError(f"{table.path}: {name}: no sample has a value")
     return np.where(absent, values[~absent].mean(), values)
 
 
@@ -388,8 +374,8 @@ def _standardize(away: np.ndarray) -> np.ndarray:
 
 def _round(table: _Table, name: str, values: np.ndarray, away: np.ndarray, hint: str) -> np.ndarray:
     """float32 [N]. Raises DataError for cells that are too large, and if it makes many distinct cells one."""
-    for row in np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)[:1]:
-        raise table.fault(row, name, f"is not a finite float32; {hint}")
+    too_large = np.abs(values) > np.finfo(np.float32).max
+    table.refuse(name, too_large, f"is not a finite float32; {hint}")
     rounded = values.astype(np.float32)
     left, before = len(np.unique(rounded)), len(np.unique(_standardize(away).astype(np.float32)))
     if left < 0.95 * before:  # a coincidence is none
