@@ -16,6 +16,7 @@ from fairfl.runtime.fingerprint import fingerprint
 from fairfl.workflow.graph import Job
 from fairfl.workflow.recorded import Recorded, Stored, available, taken
 from fairfl.workflow.rerun import rerun_of
+from tests.unit.recorded.test_record import read_all
 
 NAME = "train/s/fedavg/default/seed0"
 RUN = "results/full/runs/s/fedavg/default/seed0"
@@ -53,7 +54,7 @@ def take(made: Job) -> dict[str, int]:
 
 def entries():
     record = Record("s")
-    record.check()
+    read_all(record)
     return record.jobs[NAME]
 
 
