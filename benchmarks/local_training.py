@@ -21,11 +21,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from fairfl.algorithms.local_only import is_flat
-from fairfl.partition.partition_file import PARTS
 from fairfl.recorded.record import Record
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import load_clients
+from fairfl.simulation.local_optimum import is_flat
 from fairfl.simulation.training_spec import LocalOptimumSpec
 
 TABLES = {"table4": "0.1", "table5": "0.5", "table6": "1.0", "table7": "2000"}
@@ -86,7 +85,9 @@ def optima(
     stored = Record(setting).jobs[f"local_optimum/{setting}/seed0/client0"][0].spec
     spec = LocalOptimumSpec.model_validate({**stored, "seed": seed, "client": client})
     _, start = make_backend(spec, clients, "auto", device)
-    parts = {part: (x.flatten(1), y) for part in PARTS for x, y in [clients.parts[part].of(0)]}
+    parts = {
+        part: (x.flatten(1), y) for part in clients.parts for x, y in [clients.parts[part].of(0)]
+    }
     found = {}
     for rate in rates:
         for tolerance, best, epochs in alone(*parts["train"], start, rate, tolerances):

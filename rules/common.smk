@@ -3,17 +3,23 @@ import functools
 import shlex
 from pathlib import Path
 
+from fairfl.jobs import own_data, try_model
 from fairfl.jobs.page import write_rest
 from fairfl.judgement.claims import preflight
-from fairfl.planning import own_data, trial
 from fairfl.planning.reference import expected
 from fairfl.planning.requests import Requests
 from fairfl.planning.restriction import affordable
+from fairfl.workflow.code_hash import closure
 
 workload = session.load(
     config,
     affordable,
-    checks=[preflight.check, preflight.check_printed, own_data.partition_own_data, trial.check],
+    checks=[
+        preflight.check,
+        preflight.check_printed,
+        own_data.partition_own_data,
+        functools.partial(try_model.check, code_of=closure),
+    ],
 )
 
 if session.display and not session.gpus:

@@ -15,10 +15,10 @@ rule fetch:
         "../envs/fairfl.yaml"
     resources:
         folder=workload.config.data_folder,
-        where=downloads.sources(workload.config),
+        where=downloads.options_of_places(workload.config),
     params:
         job=job_options,
-        what=lambda wc: downloads.requested(workload, wc.key),
+        what=lambda wc: downloads.options_of_fetch(workload, wc.key),
     shell:
         job(
             "fetch",

@@ -3,7 +3,7 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.strict import csv_files
 from fairfl.jobs import collect, fetch, reproduction, trials, tune
 from fairfl.judgement.recorded import CLAIMS, stored_comparison
-from fairfl.workflow import downloads
+from fairfl.planning import downloads
 
 
 # several rules

@@ -17,15 +17,13 @@ from pydantic import BaseModel
 
 from fairfl.experiments.config import Config, VerdictConfig
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.origin import CONFIGURED, STATISTICS, TIMED
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import grammar
 from fairfl.judgement.units import shown_as, unit_words
 from fairfl.metrics import registry
-from fairfl.metrics.configuration import CONFIGURED
-from fairfl.metrics.origin import TIMED
-from fairfl.metrics.statistics import STATISTICS
 from tests.defaults import CONFIG
 
 ROOT = Path(__file__).resolve().parents[1]

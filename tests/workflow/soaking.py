@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairfl.planning import trial
+from fairfl.jobs import try_model
 from fairfl.runtime.records import DAMAGED
 from tests.workflow import faults
 from tests.workflow.faults import CHECKPOINT, PATIENCE, Workflow, made_in, processes_in, same_in, signal_to
@@ -250,7 +250,7 @@ class Soak:
         found, files = same_in(self.project), made_in(self.project)
         if differ := [name for name, content in self.expected.items() if found.get(name) != content]:
             raise self.broken(f"not equal to the undisturbed run: {', '.join(differ)}")
-        left = [*(files.keys() - self.names - self.planted - {str(trial.MEMORY)}), *self.sockets.glob("fairfl-*")]
+        left = [*(files.keys() - self.names - self.planted - {str(try_model.MEMORY)}), *self.sockets.glob("fairfl-*")]
         if left := [str(name) for name in left if "/kept/" not in str(name) and not str(name).endswith(DAMAGED)]:
             raise self.broken(f"left behind: {', '.join(left)}")
         dates = {name: path.stat().st_mtime_ns for name, path in files.items()}

@@ -31,6 +31,7 @@ from fairfl.commands.new import checked
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
+from fairfl.experiments.origin import origin
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.plugins import PACKAGE, names
 from fairfl.experiments.strict import load, yaml_files
@@ -39,14 +40,11 @@ from fairfl.experiments.workload import Workload, load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.paired import LEVEL
 from fairfl.judgement.units import unit_words
-from fairfl.metrics.origin import origin
-from fairfl.planning import data
+from fairfl.planning import downloads
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain_data import shown
+from fairfl.runtime.plain_data import aligned, shown
 from fairfl.runtime.validation import nearest
-from fairfl.terminal.names import aligned
-from fairfl.workflow import downloads
 from fairfl.workflow.session import DATA
 
 _HEAD = "# Written by `fairfl compare"
@@ -288,7 +286,7 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
             wanted[f"weights/{weights}"] = weights
         for key, called in wanted.items():
             prepared = Path(DATA, f"{key}.safetensors").is_file()
-            if prepared or (found := data.source(workload, key)) == "local":
+            if prepared or (found := downloads.source(workload, key)) == "local":
                 continue
             fetch = "" if found == "unavailable" else "; --download fetches them"
             raise FairflError(

@@ -34,9 +34,8 @@ from fairfl.reporting.page.details import sentences_on
 from fairfl.reporting.page.text import readable
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.inputs import read_bytes
-from fairfl.runtime.plain_data import shown
+from fairfl.runtime.plain_data import aligned, shown
 from fairfl.runtime.validation import nearest
-from fairfl.terminal.names import aligned
 from fairfl.values import tables
 
 BLOCKS = "▁▂▃▄▅▆▇█"

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fairfl.experiments.origin import reference
 from fairfl.experiments.reading import with_key
 from fairfl.experiments.searches import Unstated, product
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value
-from fairfl.metrics.origin import reference
 from fairfl.runtime.validation import check
 
 

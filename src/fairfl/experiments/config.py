@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
@@ -275,3 +275,17 @@ def selection(config: Config, usual: Config) -> str:
     if plain_name == name and len(name) <= _LONGEST_NAME:
         return name
     return f"{plain_name[:_LONGEST_NAME]}-{fingerprint(name)[:8]}"
+
+
+def options_of(config: Mapping[str, object]) -> list[str]:
+    """Values that config.yaml does not have, as words of a command line."""
+    words = [f"{key}={_text(value)}" for key, value in config.items()]
+    return ["--config", *words] if words else []
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -13,12 +13,12 @@ from fairfl.experiments.consistency import Consistency
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.described import DescribedAlgorithm, Metric
 from fairfl.experiments.layout import Layout
+from fairfl.experiments.origin import Origin, origins, owner
 from fairfl.experiments.paper_checks import check_names, check_sources
 from fairfl.experiments.plugins import known
 from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
-from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import kept, plain_data
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import nearest

@@ -1,7 +1,6 @@
 """What a paper says in one place and names in another, compared with each other."""
 
 from collections.abc import Collection, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fairfl.experiments.setting import SOURCED, Setting
@@ -35,7 +34,8 @@ def check_names(paper: "Paper") -> None:
     """Raises ValueError if a part of the paper names what there is not, or two parts have one name."""
     for where, name, valid in _names(paper):
         if name not in valid:
-            hint = _how_to_describe(name) if valid is paper.metrics else ""
+            described = f"{name}: {{name: ..., meaning: ..., unit: ..., digits: 2}}"
+            hint = f". Describe it under `metrics`: {described}" if valid is paper.metrics else ""
             raise ValueError(f"{where}: unknown {name!r}{nearest(name, valid)}{hint}")
     for name, artifact in paper.artifacts.items():
         if len({claim.id for claim in artifact.claims}) < len(artifact.claims):
@@ -69,13 +69,3 @@ def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
         rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
         for fitted in setting.fitted or ():
             yield f"settings.{name}.fitted", fitted, rows | paper.algorithms.keys()
-
-
-def _how_to_describe(metric: str) -> str:
-    """Hint what to write for a metric that is measured; "" if it is not."""
-    # By name: only the message needs it, so no result depends on what computes metrics.
-    unit = import_module("fairfl.metrics.registry").unit_of(metric)
-    text = f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
-    return (
-        "" if unit is None else f" It is measured, but not described. Try under `metrics`: {text}"
-    )

@@ -12,6 +12,7 @@ from typing import Any
 from fairfl.experiments.calibration import Point, points
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
+from fairfl.experiments.origin import INFERENCE, TRAINING, origin
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, patched
 from fairfl.experiments.references import check_references, trials_owner
@@ -26,7 +27,6 @@ from fairfl.experiments.variant import (
     format_hyperparameters,
     split_modifiers,
 )
-from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain_data import shown

@@ -1,6 +1,6 @@
 """python -m fairfl.jobs.page: write the report page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,6 @@ from fairfl.runtime import atomic, cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
-    from fairfl.workflow.graph import Job
 
 spec = summary.spec
 
@@ -23,23 +22,16 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def write_rest(
-    workload: "Workload", root: Path, results: Path, out: Path, left: Mapping[str, "Job"]
+    workload: "Workload", root: Path, results: Path, out: Path, failed: Iterable[str]
 ) -> None:
-    """Write the page, if tables and figures alone have failed, of all others; it says why each of those did.
+    """Write the page of all but tables and figures whose jobs, by name, have failed, with the reasons."""
+    from fairfl.reporting.page.page import render
 
-    `left`: the jobs that have not run to their end.
-    """
-    failed = {name for name, job in left.items() if job.rule in ("table", "figure")}
-    rest = [job for name, job in left.items() if name not in failed]
-    if failed and [job.rule for job in rest] == ["page"]:
-        from fairfl.reporting.page.page import render
-
-        Path(rest[0].record).unlink(missing_ok=True)  # so that the next call makes it again
-        reasons = {
-            name.partition("/")[2].replace("/", "_"): _reason(results / "logs" / f"{name}.log")
-            for name in failed
-        }
-        atomic.write_text(out, render(workload, root, results, out, reasons))
+    reasons = {
+        name.partition("/")[2].replace("/", "_"): _reason(results / "logs" / f"{name}.log")
+        for name in failed
+    }
+    atomic.write_text(out, render(workload, root, results, out, reasons))
 
 
 def _reason(log: Path) -> str:

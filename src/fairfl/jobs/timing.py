@@ -29,8 +29,8 @@ FILES = {
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """The trainings of the setting's variants (first seed), and how often what is repeated (0: never)."""
+    from fairfl.experiments.origin import EVALUATING, INFERENCE, TRAINING
     from fairfl.experiments.variant import Run
-    from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 
     declared, requested = workload.settings[setting], workload.seconds[setting]
     assert declared.timing is not None  # loading has looked

@@ -139,17 +139,11 @@ def _simulation(
     spec: TrainSpec, clients: "Clients", args: argparse.Namespace, device: "torch.device"
 ) -> "Simulation":
     """The federation before its first round. Raises FairflError if options, data and algorithm do not fit together."""
-    from fairfl import algorithms
     from fairfl.simulation import run_files
     from fairfl.simulation.simulation import Simulation
 
     memberships = run_files.memberships(args.after) if args.after else None
-    needed = "local_optimum_loss" in algorithms.load(spec.algorithm).measurements
-    if needed and args.optima is None:
-        raise FairflError(
-            f"{spec.algorithm} needs the local optima: name their folder with --optima"
-        )
-    best = run_files.best_losses(args.optima, clients.count) if needed else None
+    best = run_files.best_losses(spec.algorithm, args.optima, clients.count)
     try:
         return Simulation(spec, clients, best, device, args.backend, memberships)
     except ValidationError as error:

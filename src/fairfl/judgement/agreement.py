@@ -35,9 +35,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from fairfl.experiments.config import VerdictConfig
+from fairfl.experiments.origin import origin
 from fairfl.judgement.cells import Cell, Cells, Key
 from fairfl.judgement.units import factor
-from fairfl.metrics.origin import origin
 
 MIN_SEEDS = 3
 COLUMN = 3  # variants whose printed numbers have a range

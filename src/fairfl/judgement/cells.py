@@ -13,9 +13,9 @@ from functools import cache, cached_property
 from typing import Any
 
 from fairfl.experiments.described import Metric
+from fairfl.experiments.origin import owner
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.units import counts
-from fairfl.metrics.origin import owner
 
 Key = tuple[str, Variant, str]  # setting, variant, metric
 Metrics = Mapping[str, Metric]  # the metrics that a paper describes, by id

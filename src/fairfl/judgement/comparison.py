@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from fairfl.experiments.origin import origin
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
@@ -48,7 +49,6 @@ from fairfl.judgement.results import Results, results_of
 from fairfl.judgement.rows import ComparisonLine, Verdict
 from fairfl.judgement.sources import RowProvenance, provenance_of
 from fairfl.judgement.units import half_unit
-from fairfl.metrics.origin import origin
 from fairfl.runtime.errors import FairflError
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairfl.experiments.origin import origin
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import key_of
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.comparison import FITTED
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
-from fairfl.metrics.origin import origin
 
 if TYPE_CHECKING:
     from fairfl.experiments.paper import Paper

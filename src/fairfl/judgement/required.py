@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from pydantic import BaseModel
 
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.origin import origin, reference
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.units import shown_as
-from fairfl.metrics.origin import origin, reference
 from fairfl.metrics.registry import (
     BASELINE_METRICS,
     CURVE_METRICS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
+from fairfl.experiments.origin import STATISTICS, configured, owner
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
@@ -27,9 +28,6 @@ from fairfl.judgement.cells import (
     printed_unit,
 )
 from fairfl.judgement.units import counts, factor
-from fairfl.metrics.configuration import configured
-from fairfl.metrics.origin import owner
-from fairfl.metrics.statistics import STATISTICS
 from fairfl.runtime.arithmetic import Arithmetic, parsed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -309,7 +307,7 @@ def chosen_values(path: Path) -> dict[str, float]:
 
 
 def partition_statistics(path: Path) -> dict[str, float]:
-    """fairfl.metrics.statistics of a partition, from its statistics file. Raises OSError or FairflError."""
+    """fairfl.experiments.origin of a partition, from its statistics file. Raises OSError or FairflError."""
     sizes = [
         (row["part"], int(row["samples"]))
         for _, row in tables.rows(path, {"part": str, "samples": int})

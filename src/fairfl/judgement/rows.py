@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from fairfl.experiments.origin import origin
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import number_text
-from fairfl.metrics.origin import origin
 from fairfl.runtime.errors import FairflError
 from fairfl.values import tables
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from fairfl.experiments.origin import origin
 from fairfl.metrics import baseline, fairness
 from fairfl.metrics.accuracy import (
     accuracy_highest,
@@ -25,7 +26,6 @@ from fairfl.metrics.accuracy import (
     kl_uniform,
 )
 from fairfl.metrics.clusters import adjusted_rand, assigned
-from fairfl.metrics.origin import origin
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 

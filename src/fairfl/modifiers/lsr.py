@@ -35,7 +35,6 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from fairfl.experiments.base import Strict
-from fairfl.models.layers import image_shape
 from fairfl.modifiers.interface import Modifier, Outputs, Samples
 from fairfl.runtime.errors import OptionError
 
@@ -184,7 +183,11 @@ class LSR(Modifier[Config]):
 
     def objective(self, loss: str, samples: Samples, rounds: int) -> "SelfRegularised":
         """Raises OptionError if a sample is no image [channels, height, width], or has no colours to be changed."""
-        channels = image_shape(samples.shape, "modifier lsr")[0]
+        if len(samples.shape) != 3:
+            raise OptionError(
+                f"modifier lsr needs images [channels, height, width], the data have shape {list(samples.shape)}"
+            )
+        channels = samples.shape[0]
         if self.config.augmentation == "colour" and channels != 3:
             raise OptionError(
                 f"lsr.augmentation: 'colour' needs images of 3 channels, these have {channels}; use 'rotation'"

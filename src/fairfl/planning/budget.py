@@ -24,7 +24,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement.measurements import INCONCLUSIVE
 from fairfl.judgement.recorded import COMPARISON, recorded_numbers
 from fairfl.judgement.rows import ComparisonLine, records
-from fairfl.planning import data, targets
+from fairfl.planning import downloads, targets
 from fairfl.planning.estimate import RULES as LONG
 from fairfl.planning.estimate import Estimate, estimate
 from fairfl.recorded.record import SCALE
@@ -110,7 +110,7 @@ class Planner:
         self.numbers = targets.count_numbers(self.workload, root)
         self.missing = cache(self._missing)
         self._estimates: dict[tuple[str, ...], Estimate | None] = {}
-        self._find_source = cache(partial(data.source, self.workload))
+        self._find_source = cache(partial(downloads.source, self.workload))
         self._obstacles: dict[tuple[str, Variant], str] = {}
 
     def is_done(self, name: str) -> bool:
@@ -153,10 +153,10 @@ class Planner:
         """Names of those of the missing jobs that take long."""
         return frozenset(job.name for job in self.missing(run) if job.rule in LONG)
 
-    def source(self, jobs: Iterable[Job]) -> data.Source:
+    def source(self, jobs: Iterable[Job]) -> downloads.Source:
         """Origin of the raw files that some jobs fetch."""
         keys = [job.name.removeprefix("fetch/") for job in jobs if job.rule == "fetch"]
-        return data.farthest(map(self._find_source, keys))
+        return downloads.farthest(map(self._find_source, keys))
 
     def obstacle(self, run: Run) -> str | None:
         """Reason why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""

@@ -13,11 +13,11 @@ from typing import Any
 
 from snakemake.utils import available_cpu_count
 
-from fairfl.experiments.config import Config
+from fairfl.experiments.config import Config, options_of
 from fairfl.experiments.workload import usual_config
+from fairfl.jobs import own_data
 from fairfl.judgement.measurements import totals
 from fairfl.judgement.rows import csv_text
-from fairfl.planning import own_data
 from fairfl.planning.budget import (
     Planner,
     Purchase,
@@ -29,9 +29,7 @@ from fairfl.planning.budget import (
 from fairfl.planning.estimate import Estimate
 from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
-from fairfl.terminal.names import aligned
-from fairfl.terminal.progress import span
-from fairfl.terminal.summary import options
+from fairfl.runtime.plain_data import aligned, span
 from fairfl.workflow.plan import by_kind, lines, would_run
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
@@ -243,7 +241,7 @@ def command(root: Path, config: Config) -> str:
     changed = {
         key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]
     }
-    return shlex.join(["snakemake", "--cores", "all", *options(changed)])
+    return shlex.join(["snakemake", "--cores", "all", *options_of(changed)])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairfl.terminal.progress import span
+from fairfl.runtime.plain_data import span
 
 
 @cache

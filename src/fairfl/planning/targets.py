@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfl.experiments.origin import origin
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Cell, Cells, digits_of
@@ -13,7 +14,6 @@ from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.judging import comparable, parsed, setting_of, settings_of
 from fairfl.judgement.comparison import comparison_lines
 from fairfl.judgement.measurements import measurements, readings_and_own
-from fairfl.metrics.origin import origin
 
 # A setting, and what measures its numbers: the runs of a variant, tuned or not; a job by name; "" if the setting itself
 # states them; None if nothing of this configuration does.

@@ -9,12 +9,11 @@ from typing import Literal
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.experiments.origin import configured, origins
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.changes import changed_by_scale, summary
 from fairfl.judgement.sources import unprinted
 from fairfl.judgement.units import unit_words
-from fairfl.metrics.configuration import configured
-from fairfl.metrics.origin import origins
 
 
 def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -81,3 +81,19 @@ def different(values: Iterable[Any]) -> None:
         if value in seen:
             raise ValueError(f"{shown(value)} is given twice")
         seen.add(value)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table as text."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+
+
+def span(seconds: float) -> str:
+    """'48 s', '12 min 3 s', '3 h 20 min'."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s" if whole < 1200 else f"{round(whole / 60)} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,9 +1,13 @@
-"""Whatever a process forks ends with it, however that ends (Linux)."""
+"""Processes: a module in a separate one; whatever a job forks ends with it, however that ends (Linux)."""
 
 import ctypes
 import os
 import signal
+import subprocess
 import sys
+from pathlib import Path
+
+from fairfl.runtime.errors import FairflError
 
 _PR_SET_PDEATHSIG = 1
 _parents: list[int] = []  # of the fork that is under way; empty: nobody has asked
@@ -23,3 +27,18 @@ def end_together() -> None:
         os.register_at_fork(
             before=lambda: _parents.__setitem__(0, os.getpid()), after_in_child=bind
         )
+
+
+def run_module(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Output of a module of the package in a separate process. Raises FairflError with what it reports."""
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", module, *words],
+        text=True,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    if done.returncode:
+        raise FairflError((done.stderr.strip() or done.stdout.strip()).rpartition("error: ")[2])
+    return done

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import torch
 
+from fairfl import algorithms
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.history import Result
@@ -30,8 +31,15 @@ def history_table(result: Result) -> pa.Table:
     return pa.table(columns)
 
 
-def best_losses(folder: Path, clients: int) -> torch.Tensor:
-    """L*_k on validation data, [K] nats, from the files of the local-optimum jobs."""
+def best_losses(algorithm: str, folder: Path | None, clients: int) -> torch.Tensor | None:
+    """L*_k on validation data, [K] nats, from the files of the local-optimum jobs; None if the algorithm needs none.
+
+    Raises FairflError if it does and there is no folder of them.
+    """
+    if "local_optimum_loss" not in algorithms.load(algorithm).measurements:
+        return None
+    if folder is None:
+        raise FairflError(f"{algorithm} needs the local optima: name their folder with --optima")
     optima = [
         result_files.read(folder / f"client{k}.json", LocalOptimumResult) for k in range(clients)
     ]

@@ -20,9 +20,10 @@ from typing import Any, TextIO
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
+from fairfl.runtime.plain_data import span
 from fairfl.terminal import summary
 from fairfl.terminal.names import KINDS, called, counted, describe_job, located
-from fairfl.terminal.progress import RunProgress, span
+from fairfl.terminal.progress import RunProgress
 
 VARIABLE = "FAIRFL_DISPLAY"
 EVERY = 30.0  # seconds between two lines of progress

@@ -1,7 +1,7 @@
 """Jobs as a person says them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from fairfl.experiments.variant import Variant
@@ -71,9 +71,3 @@ def located(workload: Workload, results: Path, target: str) -> list[Path]:
         paper, key, _ = workload.known[target]
         return [Path(results, paper, f"{key}.{ending}") for ending in ("md", "pdf")]
     return [Path(results, target) if target in workload.config.papers else Path(target)]
-
-
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table as text."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]

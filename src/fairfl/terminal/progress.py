@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fairfl.runtime.plain_data import span
 from fairfl.terminal.names import KINDS
 
 # What fairfl.runtime.progress prints into a job's log.
@@ -120,13 +121,3 @@ class RunProgress:
     @property
     def total(self) -> int:
         return sum(self.totals.values())
-
-
-def span(seconds: float) -> str:
-    """'48 s', '12 min 3 s', '3 h 20 min'."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s" if whole < 1200 else f"{round(whole / 60)} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

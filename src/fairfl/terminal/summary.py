@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fairfl.experiments.config import options_of
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import readings_and_own, totals
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
+from fairfl.runtime.plain_data import span
 from fairfl.terminal.names import counted
-from fairfl.terminal.progress import RunningJob, RunProgress, span
+from fairfl.terminal.progress import RunningJob, RunProgress
 
 LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
@@ -145,19 +147,5 @@ def rerun_command(
     )
     here, shell = os.getcwd(), os.environ.get("PWD", "")
     away = shell and os.path.isdir(shell) and not os.path.samefile(shell, here)
-    command = shlex.join([*words, *where, *options(config), "--", job.output])
+    command = shlex.join([*words, *where, *options_of(config), "--", job.output])
     return f"cd {shlex.quote(here)} && {command}" if away else command
-
-
-def options(config: Mapping[str, object]) -> list[str]:
-    """Values that config.yaml does not have, as words of a command line."""
-    words = [f"{key}={_text(value)}" for key, value in config.items()]
-    return ["--config", *words] if words else []
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return ",".join(map(_text, value))
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

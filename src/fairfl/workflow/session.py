@@ -139,9 +139,7 @@ class Session:
         self._end()
         try:
             if not (self.display and self.display.run.interrupted):
-                page = Path(self.summaries, "index.html")
-                inputs.stored = self.rerun.stored_files(self.graph.wanted(str(page)))
-                write_page(self.workload, self.root, Path(self.results), page, self.call.left)
+                self._write_page_of_rest(write_page)
         finally:
             self._say_last_words()
 
@@ -206,6 +204,17 @@ class Session:
     def _end(self) -> None:
         if why := self.call.end():
             raise WorkflowError(why)
+
+    def _write_page_of_rest(self, write_page: Callable[..., None]) -> None:
+        """Write the page if all has run but tables, figures and the page itself; the next call makes it again."""
+        left = self.call.left
+        failed = {name for name, job in left.items() if job.rule in ("table", "figure")}
+        rest = [job for name, job in left.items() if name not in failed]
+        if failed and [job.rule for job in rest] == ["page"]:
+            page = Path(self.summaries, "index.html")
+            inputs.stored = self.rerun.stored_files(self.graph.wanted(str(page)))
+            Path(rest[0].record).unlink(missing_ok=True)
+            write_page(self.workload, self.root, Path(self.results), page, failed)
 
     def _say_last_words(self) -> None:
         """Say what was built, checked or failed, and which files were edited meanwhile: the next call sees them."""

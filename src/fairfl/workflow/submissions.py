@@ -26,8 +26,8 @@ from snakemake.iocontainers import ResourceList
 
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain_data import span
 from fairfl.runtime.submission import OUT_OF_MEMORY, ended
-from fairfl.terminal.progress import span
 from fairfl.workflow.queue import PREEMPTED
 
 LONGEST = 600  # seconds of work that share a submission

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from fairfl.experiments.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.jobs import timing
-from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.runtime import arithmetic
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.timing import Stopwatch, in_turns, metric_works, variant_record

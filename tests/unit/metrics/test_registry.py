@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairfl.experiments.origin import STATISTICS, lambda_bound
 from fairfl.metrics import fairness
 from fairfl.metrics.registry import Vectors, classified, evaluate, evaluate_along, measured
-from fairfl.metrics.statistics import STATISTICS, lambda_bound
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 

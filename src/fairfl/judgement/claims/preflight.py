@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairfl.experiments.declaration import declaration, parameters
+from fairfl.experiments.origin import owner
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.plugins import PACKAGE
 from fairfl.experiments.setting import Setting
@@ -22,7 +23,6 @@ from fairfl.judgement.claims.grammar import (
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.judgement.results import read_reported, results_of
-from fairfl.metrics.origin import owner
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError, nearest
 

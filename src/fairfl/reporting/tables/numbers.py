@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from fairfl.experiments.described import Metric
+from fairfl.experiments.origin import origin
 from fairfl.judgement.cells import NO_VARIANT, Cell
 from fairfl.judgement.sources import RowProvenance
 from fairfl.judgement.units import endless, printed, printed_cell, printed_spread
-from fairfl.metrics.origin import origin
 from fairfl.reporting.footer import grouped, plural
 from fairfl.reporting.formulas import literal
 from fairfl.reporting.inputs import Inputs, ShownRow

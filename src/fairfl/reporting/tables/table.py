@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from fairfl.experiments.described import Metric
+from fairfl.experiments.origin import owner
 from fairfl.judgement.cells import number_text
-from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.footer import grouped, units
 from fairfl.reporting.inputs import Inputs

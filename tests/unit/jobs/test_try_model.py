@@ -4,8 +4,9 @@ import pytest
 from torch import nn
 
 from fairfl import models
-from fairfl.planning import trial
+from fairfl.jobs import try_model
 from fairfl.runtime.errors import FairflError
+from fairfl.workflow.code_hash import closure
 from tests.unit.edited_papers import template
 
 CASE = {
@@ -21,7 +22,7 @@ def faults(monkeypatch):
 
     def found(*layers, **changes):
         monkeypatch.setattr(models, "build", lambda *_: nn.Sequential(*layers))
-        return trial.fault(CASE | changes)
+        return try_model.fault(CASE | changes)
 
     return found
 
@@ -54,9 +55,9 @@ def test_what_cannot_train_is_named(faults, layers, words):
 def test_a_plan_tries_each_model_once_and_names_paper_and_setting(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     good = template(tmp_path, DIGITS)
-    trial.check(good)
-    monkeypatch.setattr(trial, "asked", lambda *_: pytest.fail("it has passed"))
-    trial.check(good)
+    try_model.check(good, closure)
+    monkeypatch.setattr(try_model, "run_module", lambda *_: pytest.fail("it has passed"))
+    try_model.check(good, closure)
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     bad = template(tmp_path, {"model": {"name": "cnn"}})
@@ -64,4 +65,4 @@ def test_a_plan_tries_each_model_once_and_names_paper_and_setting(tmp_path, monk
         with pytest.raises(
             FairflError, match=r"^papers/template.yaml: settings.template_digits: model cnn: .*too deep"
         ):
-            trial.check(bad)
+            try_model.check(bad, closure)

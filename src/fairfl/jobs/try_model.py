@@ -1,4 +1,4 @@
-"""python -m fairfl.planning.trial: one local step of a model on made-up samples, in a separate process.
+"""python -m fairfl.jobs.try_model: one local step of a model on made-up samples, in a separate process.
 
 So a model of the user's own that cannot be built, trained or evaluated is named before any job starts.
 """
@@ -6,6 +6,7 @@ So a model of the user's own that cannot be built, trained or evaluated is named
 import json
 import sys
 import traceback
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,13 @@ import numpy as np
 
 from fairfl.data import prepared
 from fairfl.experiments.workload import Workload
-from fairfl.jobs import train
-from fairfl.planning import own_data
-from fairfl.planning.restriction import asked
+from fairfl.jobs import own_data, train
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.hooks import place_of
 from fairfl.runtime.plain_data import one_line
-from fairfl.workflow import code_hash
+from fairfl.runtime.processes import run_module
 
 PREPARED = Path("results/data")
 MEMORY = Path("results/.models_tried.json")
@@ -32,10 +31,11 @@ _KEYS = (
 _SAMPLES = 5  # in batches of 4, so that one is left over
 
 
-def check(workload: Workload) -> None:
+def check(workload: Workload, code_of: Callable[..., Mapping[str, str]]) -> None:
     """Raises FairflError with paper, setting and model if one of the user's own experiments cannot take a step.
 
-    What has passed with the same code is not tried again. Texts are not tried: made-up tokens are of no vocabulary.
+    What has passed with the same code, by `code_of` (fairfl.workflow.code_hash), is not tried again. Texts are not
+    tried: made-up tokens are of no vocabulary.
     """
     cases: dict[str, dict[str, Any]] = {}
     for setting, run in {run.setting: run for run in workload.runs}.items():
@@ -44,13 +44,13 @@ def check(workload: Workload) -> None:
             continue
         if (sample := _sample(workload, setting)) is not None:
             spec = train.spec_of_run(workload, run)
-            code = code_hash.closure("fairfl.jobs.train", f"fairfl.{train.plugins(spec)[0]}")
+            code = code_of("fairfl.jobs.train", f"fairfl.{train.plugins(spec)[0]}")
             case = sample | {key: spec[key] for key in _KEYS if key in spec}
             where = f"papers/{paper}.yaml: settings.{setting}: model {spec['model']['name']}"
             cases.setdefault(fingerprint([case, code]), case | {"where": where})
     passed = _passed()
     if new := {key: case for key, case in cases.items() if key not in passed}:
-        asked("fairfl.planning.trial", canonical(list(new.values())))
+        run_module("fairfl.jobs.try_model", canonical(list(new.values())))
         with suppress(OSError):
             atomic.write_text(MEMORY, json.dumps([*passed, *new]))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairfl.metrics.origin import TIMED, origin, origins, owner, reference
+from fairfl.experiments.origin import TIMED, origin, origins, owner, reference
 from fairfl.metrics.registry import METRICS, PER_CLIENT
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fairfl.experiments.workload import load_workload
-from fairfl.planning.data import source
+from fairfl.planning.downloads import source
 
 
 def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, load, tmp_path, monkeypatch):

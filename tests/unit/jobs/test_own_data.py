@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.workload import load_workload
-from fairfl.planning import own_data
+from fairfl.jobs import own_data
 from fairfl.runtime.errors import FairflError
 from tests.unit.edited_papers import ROOT, template, written
 
