@@ -25,7 +25,7 @@ class Point:
 
 
 def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:
-    """The setting with keys changed. Raises SpecError, which begins with `where`, if there is no such setting."""
+    """The setting with keys changed. Raises SpecError, which begins with `where`, if the setting does not exist."""
     data = setting.model_dump(mode="json")
     for change in changes.items():
         data = with_key(data, *change)

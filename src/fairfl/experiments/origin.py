@@ -40,14 +40,14 @@ def origins(metrics: Iterable[str]) -> tuple[Origin, ...]:
 
 
 def reference(metric: str) -> Reference | None:
-    """What the losses behind a metric are compared with, as a setting names it; None: nothing."""
+    """Reference of the losses behind a metric, as a setting names it; None: nothing."""
     if metric.startswith("gap_"):
         return "local_optimum"
     return "surrogate" if metric.startswith(("faa", "excess_")) else None
 
 
 def owner(metric: str) -> Owner:
-    """What has one value of a metric: an algorithm with its hyper-parameters, an algorithm, or the setting."""
+    """Owner of one value of a metric: an algorithm with its hyper-parameters, an algorithm, or the setting."""
     if (
         metric in EVALUATING
     ):  # the cost of a function of K numbers, whichever algorithm they come from

@@ -198,7 +198,7 @@ class SelectedArtifact(Strict):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Kinds of files that it is made from: those that its plot says, or those of its numbers.
+        """Kinds of files that it is made from: as its plot says, or by the origins of its numbers.
 
         What a setting says stands in the table's own spec. Where it, choices or counts are printed, the paper's stand
         beside them.

@@ -45,7 +45,7 @@ def check_names(paper: "Paper") -> None:
 
 
 def _names(paper: "Paper") -> Iterator[tuple[str, str, Collection[str]]]:
-    """(where, name, what it must be one of) of all that parts of the paper say of others."""
+    """(where, name, valid names) of each name that a part of the paper gives of another."""
     for key, artifact in paper.artifacts.items():
         for row in filter(None, [*artifact.rows, artifact.baseline]):
             yield f"artifacts.{key}: rows: algorithm", row.algorithm, paper.algorithms

@@ -13,7 +13,7 @@ from fairfl.runtime.validation import SpecError
 def with_setting_owners(
     papers: dict[str, Paper], available: Mapping[str, Path]
 ) -> dict[str, Paper]:
-    """These papers, and behind them those that only lend them settings: a setting's id begins with its paper's name."""
+    """These papers, and behind them the lenders of their settings: a setting's id begins with its paper's name."""
     own = {setting for paper in papers.values() for setting in paper.settings}
     borrowers: dict[str, str] = {}  # lender -> the first that takes a setting from it
     for key, paper in papers.items():
@@ -46,7 +46,7 @@ class Sharing:
                         self._users[setting].append(name)
 
     def users(self, setting: str) -> list[str]:
-        """The paper that defines a setting (a point of a grid: the one whose grid it is), then those that borrow it."""
+        """The paper that defines a setting (a point of a grid: the one whose grid it is), then its borrowers."""
         return self._users[setting.partition("~")[0]]
 
     def builders(self, setting: str) -> list[str]:

@@ -129,7 +129,7 @@ class Workload(ExperimentSelection):
 
     @cached_property
     def shown(self) -> list[str]:
-        """Settings with runs that an artifact shows, so without those of searches."""
+        """Settings with runs that an artifact shows, so without points of searches."""
         used = {setting for artifact, setting in self.shown_settings() if artifact.rows}
         return [setting for setting in self.variants if setting in used]
 
@@ -156,7 +156,7 @@ class Workload(ExperimentSelection):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every training job, without those of `local_only` (its results are the local optima)."""
+        """Every training job, without `local_only` (its results are the local optima)."""
         return [
             Run(setting, variant, seed)
             for setting, variants in self.variants.items()
@@ -167,7 +167,7 @@ class Workload(ExperimentSelection):
         ]
 
     def has(self, rule: str, name: str) -> bool:
-        """False if a job is none of those that there may be."""
+        """True unless a job is not available."""
         return self.available is None or f"{rule}/{name}" in self.available
 
     def reference_seeds(self, setting: str) -> list[int]:
@@ -178,7 +178,7 @@ class Workload(ExperimentSelection):
         return sorted({run.seed for run in self.runs_of(setting)}, key=seeds.index)
 
     def restricted_to(self, available: frozenset[str]) -> "Workload":
-        """Workload with these jobs alone, of those that take long or need data."""
+        """Workload with these jobs alone, among jobs that take long or need data."""
         return replace(self, available=available)
 
     def baseline(self, setting: str) -> Variant | None:
@@ -263,7 +263,7 @@ class Workload(ExperimentSelection):
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
 
         Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
-        selected or not: a baseline is tuned beside those that are.
+        selected or not: a baseline is tuned, too.
         """
         tuning, where = self._search(setting, "tuning")
         if tuning.trials_of:

@@ -88,7 +88,7 @@ def parse(
 ) -> tuple[argparse.Namespace, Spec]:
     """Parse what a job was called with (see `parser`), and its spec. `optional`: files that not all specs need.
 
-    Raises FairflError if the spec is no JSON of `kind`.
+    Raises FairflError if the spec is not JSON of `kind`.
     """
     command = parser(rule, *options, spec=True, **files)
     for option, text in (optional or {}).items():

@@ -43,7 +43,7 @@ class WithHooks:
 
 
 def no_hook(owner: str, name: str, interface: str, names: Iterable[str]) -> str:
-    """Say why a method is refused. `names`: those of the interface."""
+    """Say why a method is refused. `names`: hooks of the interface."""
     hooks = [hook for hook in names if not hook.startswith("_")]
     meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68)
     hint = f"did you mean {meant[0]!r}?" if meant else f"hooks: {', '.join(hooks)}"

@@ -144,7 +144,7 @@ class Server:
                     job.signal(signal.SIGKILL)
 
     def close(self) -> None:
-        """Take no more jobs and end those that run."""
+        """Take no more jobs and end the running ones."""
         self.open = False
         self.selector.unregister(self.listener)
         self.selector.unregister(self.workflow)
