@@ -33,8 +33,8 @@ from fairfl.experiments.hyperparameters import Kappa, Prior, TauSchedule, Temper
 
 class Config(Strict):
     tau: Temperature = 0.5
-    weight_loss: Literal["after", "before"] = Field(
-        "after", description="training loss at x_k, or at x"
+    weight_loss: Literal["after", "before", "share"] = Field(
+        "after", description="training loss at x_k, or at x, or the share at x_k of the round's sum"
     )
     prior: Prior = "uniform"
     tau_schedule: TauSchedule = "constant"

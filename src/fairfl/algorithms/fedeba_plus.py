@@ -16,13 +16,14 @@
 
 with w_k, q_k and tau_t of FedEBA, eqs. (4) and (188). alpha = 0 is FedEBA and needs no g_k.
 
-Two readings of "one local update", that g_k is (`gradient`), and three of "aggregation" of the g_k (`fair_weights`):
+Two readings of "one local update", that g_k is (`gradient`), and four of "aggregation" of the g_k (`fair_weights`):
 
     batch, full    g_k is the gradient of the first batch, or of all samples, at x: a local step
     local_epoch    the clients first train plainly from x, y_k <- x - D'_k; g_k = D'_k / (eta J_k), of J_k local steps.
                    Then they train again from x, aligned: two exchanges in a round. D_a = sum_k q_k D'_k
     before, after  w~_k = q_k exp(A_k / tau~_t) / sum_j q_j exp(A_j / tau~_t), A_k the training loss F_k at x, or, with
                    local_epoch, at the y_k of the plain pass; tau~ = tau_fair, or tau
+    share          as before, with A_k / sum_j A_j for A_k (`weight_loss` has the same for w_k)
     uniform        w~_k = q_k
 
 The text at hand has lost its formulas.
@@ -70,9 +71,10 @@ class Config(Strict):
         "batch",
         description="g_k over the first batch, or all samples, or the mean of the steps of a plain local pass",
     )
-    fair_weights: Literal["uniform", "before", "after"] = Field(
+    fair_weights: Literal["uniform", "before", "after", "share"] = Field(
         "before",
-        description="w~_k: q_k, or from training losses at x, or (local_epoch) after the plain pass",
+        description="w~_k: q_k, or from training losses at x, or (local_epoch) after the plain pass, "
+        "or from shares of the sum of the losses at x",
     )
     tau_fair: float | None = Field(
         None, ge=1e-6, description="temperature of w~_k, nats; none: tau"
@@ -81,8 +83,9 @@ class Config(Strict):
         False,
         description="eq. (9) times the local steps J_k: D_a is one step long, D_k is J_k steps",
     )
-    weight_loss: Literal["after", "before"] = Field(
-        "after", description="training loss at x_k, or at x, in w_k"
+    weight_loss: Literal["after", "before", "share"] = Field(
+        "after",
+        description="training loss at x_k, or at x, or the share at x_k of the round's sum, in w_k",
     )
     prior: Prior = "uniform"
     tau_schedule: TauSchedule = "constant"
@@ -137,6 +140,8 @@ class FedEBAPlus(Algorithm[Config]):
     def _fair_gradient(self, received: Received, g: Tensor, A: Tensor) -> Tensor:
         """g_b of eq. (10), [P], from g [m, P] and losses A [m]."""
         w = received.shares(self.config.prior)
+        if self.config.fair_weights == "share":
+            A = entropy.shares(A)
         if self.config.fair_weights != "uniform":
             w = entropy.weights(A, received, self.config, self.config.tau_fair)
         return entropy.weighted(w, g)

@@ -60,8 +60,9 @@ class Config(Strict):
     gradient_weights: Literal["aggregation", "received"] = Field(
         "aggregation", description="v_k of eq. (12): w_k, or eq. (4) with F_k"
     )
-    weight_loss: Literal["after", "before"] = Field(
-        "after", description="training loss at x_k, or at x, in w_k"
+    weight_loss: Literal["after", "before", "share"] = Field(
+        "after",
+        description="training loss at x_k, or at x, or the share at x_k of the round's sum, in w_k",
     )
     prior: Prior = "uniform"
     tau_schedule: TauSchedule = "constant"

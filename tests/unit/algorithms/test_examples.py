@@ -119,6 +119,7 @@ ROUNDS = [
         ({"gradient": "local_epoch", "fair_weights": "before"}, 0.95 * 2.523188),
         ({"fair_weights": "before", "tau_fair": 1e12}, 1),
         ({"fair_weights": "before", "tau_fair": 1e-3}, 3),
+        ({"fair_weights": "share"}, 1.394751),  # losses of 0.5 and 4.5 are 0.1 and 0.9
         (PASSES | {"tau_fair": 1e-3}, 2.85),
     ]),
     ("fedprox", {"mu": 1.0}, ONE | {"steps": 1}, 1, [0.6], {}),

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from fairfl.algorithms.fedeba import Config as FedEBA
 from fairfl.algorithms.shared import entropy
 from tests.unit.algorithms.test_examples import ALIKE, FAIR, PASSES
-from tests.unit.algorithms.toy import F, G, close, received, reports, start, vector
+from tests.unit.algorithms.toy import F, G, close, received, reports, start, told, vector
 from tests.unit.plain_engine import on_quadratics
 from tests.unit.simulation.federations import simulation
 
@@ -19,6 +20,13 @@ def run(name="fedeba_plus", count=1, **given):
 def test_a_plain_pass_with_alpha_1_is_fedavg():
     """D_a is the mean of whole passes; nobody trains a second time."""
     close(run(**ALIKE | PASSES | {"alpha": 1.0, "theta": 90.0}).x, run("fedavg", weighting="uniform").x, 1e-12)
+
+
+def test_losses_as_shares_weigh_the_toy_of_figure_1_by_27_and_73():
+    config = FedEBA(tau=1.0, weight_loss="share")
+    for losses, w in ((vector(0.0, 4.5), [0.268941, 0.731059]), (vector(0.0, 0.0), [0.5, 0.5])):
+        told_losses = told(torch.zeros(2, 1), loss_after=losses)
+        close(entropy.weights(entropy.losses(told_losses, config), told_losses, config), w)
 
 
 def test_sizes_are_the_prior_of_every_mean():

@@ -4,6 +4,7 @@
     tau_t = max(tau / (1 + kappa t)^s, 1e-6),    s = 0, 1, 1/2, 3: constant, linear, concave, convex   eq. (188)
     angle = arccos(F . 1 / (||F|| ||1||)) = arctan(std F / mean F)                                     section 4.3
 
+with F_k / sum_j F_j for F_k in (4) where a reading takes shares of the loss; tau has no unit then.
 A `config` has tau, tau_schedule, kappa, prior and weight_loss.
 """
 
@@ -15,7 +16,7 @@ from torch import Tensor
 from fairfl.algorithms.interface import Received, Reports
 from fairfl.runtime.errors import OptionError
 
-LOSS = {"after": "loss_after", "before": "loss_received"}  # by weight_loss
+LOSS = {"after": "loss_after", "before": "loss_received", "share": "loss_after"}  # by weight_loss
 POWER = {"constant": 0.0, "linear": 1.0, "concave": 0.5, "convex": 3.0}  # s, by tau_schedule
 FLOOR = 1e-6  # of tau
 
@@ -38,8 +39,14 @@ def weights(F: Tensor, received: Received, config: Any, tau: float | None = None
 
 
 def losses(reports: Reports, config: Any) -> Tensor:
-    """The losses that the aggregation goes by, [m] in nats."""
-    return getattr(reports, LOSS[config.weight_loss])
+    """The losses that the aggregation goes by, [m] in nats, or as shares of their sum."""
+    F = getattr(reports, LOSS[config.weight_loss])
+    return shares(F) if config.weight_loss == "share" else F
+
+
+def shares(F: Tensor) -> Tensor:
+    """F_k / sum_j F_j of losses, [m]; zeros stay zeros."""
+    return F / F.sum().clamp(min=1e-12)
 
 
 def angle(F: Tensor) -> float:
