@@ -1,5 +1,6 @@
 """The samples: written once by the driver, read by every worker. Client k owns rows k*n : (k+1)*n."""
 
+import gzip
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,6 @@ def _generated(shape: tuple[int, ...], rows: int) -> tuple[np.ndarray, np.ndarra
 
 def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
     """Training images [60000, 1, 28, 28] and labels from the first folder that has them; None if nobody has."""
-    from fairfl.data.formats import mnist_files
     from fairfl.runtime.errors import FairflError
 
     for place in [folder] if folder else _places():
@@ -50,9 +50,7 @@ def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
         if not (images.is_file() and labels.is_file()):
             continue
         try:
-            return mnist_files.read_idx(images)[:, None], mnist_files.read_idx(labels).astype(
-                np.int64
-            )
+            return _read_idx(images)[:, None], _read_idx(labels).astype(np.int64)
         except Exception as error:  # a damaged file may raise nearly anything
             print(f"not used: {place}: damaged ({error})", file=sys.stderr)
     if folder:
@@ -60,6 +58,13 @@ def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
             f"--mnist {folder}: train-images-idx3-ubyte.gz and its labels are not there (or damaged)"
         )
     return None
+
+
+def _read_idx(file: Path) -> np.ndarray:
+    """uint8 array of a file: its number of dimensions in byte 3, the dimensions, then the values."""
+    data = gzip.decompress(file.read_bytes())
+    shape = np.frombuffer(data, ">u4", data[3], 4)
+    return np.frombuffer(data, np.uint8, offset=4 + shape.nbytes).reshape(shape)
 
 
 def _places() -> list[Path]:

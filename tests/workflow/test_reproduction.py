@@ -9,7 +9,7 @@ import pytest
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting.page.page import render
-from fairfl.terminal.summary import checked_lines
+from fairfl.workflow.terminal.summary import checked_lines
 from tests.workflow.graphs import printed_plan
 from tests.workflow.small_project import Project
 

@@ -7,10 +7,10 @@ import functools
 import re
 from collections import Counter
 
-from fairfl.terminal.display import Display
-from fairfl.terminal.names import KINDS, counted
 from fairfl.workflow.graph import name_of
 from fairfl.workflow.rerun import Rerun
+from fairfl.workflow.terminal.display import Display
+from fairfl.workflow.terminal.names import KINDS, counted
 
 WIDTH = 40  # of changed keys; if they take more, only what they are part of is named
 SHOWN = 2  # reasons for each kind of job

@@ -22,12 +22,12 @@ from fairfl.experiments.workload import Workload, load_workload, usual_config
 from fairfl.runtime import atomic, inputs, locks, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.warm_start.launch import WORTH, StartServer
-from fairfl.terminal.display import Display, summary_lines
 from fairfl.workflow import environment, plan, snakemake, snapshot, submissions, targets
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.invocation import Invocation
 from fairfl.workflow.recorded import available
 from fairfl.workflow.rerun import KEPT, rerun_of
+from fairfl.workflow.terminal.display import Display, summary_lines
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow

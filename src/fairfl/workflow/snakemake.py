@@ -40,8 +40,8 @@ from fairfl.workflow.targets import (
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
 
-    from fairfl.terminal.display import Display
     from fairfl.workflow.rerun import Rerun
+    from fairfl.workflow.terminal.display import Display
 
 _CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
 
@@ -118,7 +118,7 @@ def cores(workflow: "Workflow") -> int | None:
 
 def display(workflow: "Workflow") -> "Display | None":
     """Return what shows this run, not Snakemake's lines; None if the user wants those, or on a cluster's node."""
-    from fairfl.terminal.display import VARIABLE, Display
+    from fairfl.workflow.terminal.display import VARIABLE, Display
 
     settings = workflow.logger_manager.settings
     mode, log = os.environ.get(VARIABLE, "auto"), logging.getLogger("snakemake.logging")

@@ -4,8 +4,8 @@ Steps are by autograd, or by hand for plain chains of convolutions (fairfl.simul
 """
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from fairfl.algorithms.interface import Slope
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation import flat_parameters
-from fairfl.simulation.backends import batches, conv_kernels, heap
+from fairfl.simulation.backends import batches, heap
 from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import (
     LocalTraining,
@@ -21,10 +21,9 @@ from fairfl.simulation.backends.interface import (
     Work,
     dropout_seed,
 )
-from fairfl.simulation.backends.sequential_step import Buffer, StepFactors, StepKind, step
+from fairfl.simulation.backends.sequential_step import StepKind, SteppedModel, channels_last
 from fairfl.simulation.clients import Part
-from fairfl.simulation.flat_parameters import bind, count, flatten
-from fairfl.simulation.losses import ClosedForm, Loss
+from fairfl.simulation.losses import Loss
 from fairfl.simulation.seeds import generator, seed_of
 
 if TYPE_CHECKING:
@@ -40,18 +39,7 @@ DETERMINISTIC = (
 )  # fmt: skip
 
 
-def channels_last(inputs: Tensor) -> Tensor:
-    """Images in the memory order in which CPU and GPU convolutions are fastest.
-
-    A copy and not `contiguous(memory_format=...)`: that leaves images of one channel as they are, and the convolutions
-    after them would run in the slow order.
-    """
-    if inputs.dim() != 4 or inputs.stride(1) == 1:
-        return inputs
-    return torch.empty_like(inputs, memory_format=torch.channels_last).copy_(inputs)
-
-
-class Sequential:
+class Sequential(SteppedModel):
     """See `fairfl.simulation.backends.interface.Backend`."""
 
     gradients = True
@@ -59,84 +47,16 @@ class Sequential:
     def __init__(
         self, model: nn.Module, loss: Loss, part: Part, product: torch.dtype | None = None
     ) -> None:
-        self.model, self.loss = model, loss
-        self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
-        self.inputs = channels_last(part.inputs)
-        self.flat = flatten(model)
-        every = bind(model, self.flat)
-        self.parameters = [parameter for parameter in every if parameter.requires_grad]
-        self.still = [parameter for parameter in every if not parameter.requires_grad]
-        self.statistics, self.statistics_in_flat = flat_parameters.align_statistics(model)
-        places = [(m, name) for m in model.modules() for name in m._buffers]
-        self.buffers: list[tuple[dict[str, Any], str, Any]] = [
-            (module._buffers, name, module._buffers[name]) for module, name in places
-        ]
+        super().__init__(model, loss, part, product)
+        self.sizes, self.offsets = part.sizes, part.offsets
         self.constants = flat_parameters.constants(model)
-        self.y = self.flat[: count(model)]  # without statistics
-        self.anchor = self._buffer()
         norms = nn.modules.batchnorm._BatchNorm
         self.normalised = any(isinstance(module, norms) for module in model.modules())
-        # Parameter tensors, and numbers in them, that steps do not change.
-        self.frozen = self.frozen_size = 0
-        self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
-        # Loss of the newest batch, summed.
-        self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)
-        self.manual_step = self._by_hand(self.parameters)
-        self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
-        if self.manual_step:
-            classes, loss = len(self.manual_step.last.bias), self.manual_step.loss
-            self.targets = loss.targets(self.labels, classes, self.flat.dtype).T.contiguous()
-        self.factors = StepFactors(self.flat)
         self.on_gpu = self.flat.device.type == "cuda"
-        self.slope: Slope | None = None
-        self.objective: Objective | None = None
-        self.privacy: Privacy | None = None
-        self.draws = torch.Generator()  # of the objective of the client that trains now
-        self.noise = torch.Generator(self.flat.device)  # of its privacy; on a CPU they are the same
-        self.round = 0
         self.variant = 0  # place of what captured steps hold among `variants`
         self.variants: list[tuple[int, Objective | None, Privacy | None, Slope | None]] = []
         self.steps: Recent[CudaGraph] = Recent(KEPT_STEPS, KEPT_BYTES)
-
-    def _by_hand(self, moved: list[Tensor]) -> conv_kernels.ManualStep | None:
-        """The model's step by hand, which changes `moved`, if there is one."""
-        exact = self.product == self.flat.dtype
-        if exact and isinstance(self.loss, ClosedForm) and conv_kernels.supports(self.model):
-            return conv_kernels.ManualStep(self.model, self.loss, moved)
-        return None
-
-    def _buffer(self) -> Buffer:
-        flat, ps = torch.zeros_like(self.y), self.parameters
-        return Buffer(flat, [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in ps])
-
-    # -- with momentum only: z of Work -----------------------------------------------------------
-    @cached_property
-    def z(self) -> Buffer:
-        return self._buffer()
-
-    @cached_property
-    def manual_step_of_z(self) -> conv_kernels.ManualStep | None:
-        """A step on y that changes z."""
-        return self._by_hand(self.z.views)
-
-    # -- with AdamW only ---------------------------------------------------------------------------
-    @cached_property
-    def moments(self) -> tuple[Buffer, Buffer]:
-        """Means of the gradients and of their squares."""
-        return self._buffer(), self._buffer()
-
-    @cached_property
-    def direction_step(self) -> Buffer:
-        """Step along the direction of the client that trains now, which adds to each step."""
-        return self._buffer()
-
-    def outputs(self, inputs: Tensor) -> Tensor:
-        """Outputs of the model as it stands; products in the precision that was asked for."""
-        if self.product == self.flat.dtype:
-            return self.model(inputs)
-        with torch.autocast(self.flat.device.type, dtype=self.product):
-            return self.model(inputs).to(self.flat.dtype)
 
     @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
@@ -191,12 +111,6 @@ class Sequential:
         self.keep_buffers()
         if self.statistics:
             torch._foreach_copy_(self.statistics, self.statistics_in_flat)
-
-    def keep_buffers(self) -> None:
-        """Write what a forward pass put in place of buffers into these, which the next one finds again."""
-        for buffers, name, buffer in self.buffers:
-            if buffer is not None and buffers[name] is not buffer:
-                buffers[name] = buffer.copy_(buffers[name])
 
     def _check_constants(self) -> None:
         """Raises OptionError if a forward pass has changed what is no part of a model, and so of no checkpoint."""
@@ -330,6 +244,6 @@ class Sequential:
             state = [self.flat, *self.statistics, *(buffer.flat for buffer in buffers)]
             generators = [self.noise] if self.privacy and self.on_gpu else []
             graph = not self.objective  # which decides on the CPU how it changes each sample
-            return CudaGraph(partial(step, self, kind), state, self.flat.device, graph, generators)
+            return CudaGraph(partial(self.step, kind), state, self.flat.device, graph, generators)
 
         return self.steps.get((self.variant, size, kind), made)

@@ -12,11 +12,11 @@ import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
-from fairfl.terminal import summary
-from fairfl.terminal.display import Display, summary_lines
-from fairfl.terminal.names import describe_job, located
-from fairfl.terminal.progress import RunningJob, RunProgress
 from fairfl.workflow.plan import kind
+from fairfl.workflow.terminal import summary
+from fairfl.workflow.terminal.display import Display, summary_lines
+from fairfl.workflow.terminal.names import describe_job, located
+from fairfl.workflow.terminal.progress import RunningJob, RunProgress
 from tests.unit import rows as rows_of
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.runtime.plain_data import span
-from fairfl.terminal.names import KINDS
+from fairfl.workflow.terminal.names import KINDS
 
 # What fairfl.runtime.progress prints into a job's log.
 _ROUND = re.compile(

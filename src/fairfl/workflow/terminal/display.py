@@ -21,9 +21,9 @@ from typing import Any, TextIO
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
 from fairfl.runtime.plain_data import span
-from fairfl.terminal import summary
-from fairfl.terminal.names import KINDS, called, counted, describe_job, located
-from fairfl.terminal.progress import RunProgress
+from fairfl.workflow.terminal import summary
+from fairfl.workflow.terminal.names import KINDS, called, counted, describe_job, located
+from fairfl.workflow.terminal.progress import RunProgress
 
 VARIABLE = "FAIRFL_DISPLAY"
 EVERY = 30.0  # seconds between two lines of progress

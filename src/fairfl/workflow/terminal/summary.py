@@ -11,8 +11,8 @@ from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import readings_and_own, totals
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.runtime.plain_data import span
-from fairfl.terminal.names import counted
-from fairfl.terminal.progress import RunningJob, RunProgress
+from fairfl.workflow.terminal.names import counted
+from fairfl.workflow.terminal.progress import RunningJob, RunProgress
 
 LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
