@@ -64,6 +64,9 @@ OF = {
     "gap_mixed": "losses F_k minus L*_k on validation data",
     "excess": "excess risks",
     "excess_last": "excess risks over the surrogate's last epoch",
+    "curve": "mean accuracy along training",
+    "baseline": "accuracies a_k, and b_k of the artifact's `baseline`",
+    "optimum": "local optima L*_k",
 }
 # What neither a function's docstring nor a paper's YAML says.
 SAID = {
@@ -104,16 +107,10 @@ def meaning(metric: str, function: Any, said: dict[str, str]) -> str:
 def metrics() -> Iterator[tuple[str, ...]]:
     """id, unit, what of, what it is: of all that runs measure, in the order of the registry."""
     said = meanings()
-    for name, (unit, vector, function) in registry.METRICS.items():
-        yield name, unit, OF[vector], meaning(name, function, said)
-    for name, (unit, function) in registry.CURVE_METRICS.items():
-        yield name, unit, "mean accuracy along training", meaning(name, function, said)
-    for name, (unit, function) in registry.BASELINE_METRICS.items():
-        yield name, unit, "accuracies a_k, and b_k of the artifact's `baseline`", meaning(name, function, said)
+    for name, (unit, of, function) in registry.METRICS.items():
+        yield name, unit, OF[of], meaning(name, None if of == "optimum" else function, said)
     for name, unit in registry.SUMMED.items():
         yield name, unit, "the run", meaning(name, None, said)
-    for name, (unit, _) in registry.LOCAL.items():
-        yield name, unit, "local optima L*_k", meaning(name, None, said)
     yield "assignment_rand", "", "the algorithm's clusters", SAID["assignment_rand"]
     yield "n_skipped", "count", "the setting", SAID["n_skipped"]
     for family in registry.FAMILIES:
@@ -214,7 +211,8 @@ def suffixes() -> Iterator[tuple[str, ...]]:
     yield "`_late`", "as the mean over the last evaluations"
     for name in registry.ROUND_SELECTORS:
         yield f"`_{name}`", SELECTED[name]
-    yield "`_validation`", "on validation data, of " + " and ".join(f"`{name}`" for name in registry.LOCAL)
+    optima = (f"`{name}`" for name, (_, of, _) in registry.METRICS.items() if of == "optimum")
+    yield "`_validation`", f"on validation data, of {' and '.join(optima)}"
 
 
 def page() -> str:

@@ -12,7 +12,7 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
 from fairfl.metrics import accuracy, registry
-from fairfl.metrics.registry import BASELINE_METRICS, LOCAL, METRICS, UNITS, Vectors
+from fairfl.metrics.registry import METRICS, UNITS
 from tests import reference
 
 NUMPY = {
@@ -26,8 +26,8 @@ def test_a_formula_is_what_the_function_computes(name):
     numbers = NUMPY | {"v": a, "a": a, "b": b, "K": len(a)}
     numbers |= {"max": _largest, "floor": lambda number: int(np.floor(number))}
     told = eval(reference.FORMULAS[name], {}, numbers)
-    function = (METRICS | BASELINE_METRICS | LOCAL)[name][-1]
-    assert told == pytest.approx(function(a, b) if name in BASELINE_METRICS else function(a), rel=1e-9)
+    _, of, function = METRICS[name]
+    assert told == pytest.approx(function(a, b) if of == "baseline" else function(a), rel=1e-9)
 
 
 def _largest(*values):
@@ -35,10 +35,11 @@ def _largest(*values):
 
 
 def test_every_metric_over_clients_has_a_formula_and_every_other_is_described():
-    assert {*METRICS, *BASELINE_METRICS, *LOCAL} == set(reference.FORMULAS)
+    assert {name for name, (_, of, _) in METRICS.items() if of != "curve"} == set(reference.FORMULAS)
     told = {name for name, *_ in reference.metrics()}
-    plain = {name for name in UNITS if not name.endswith(("_late", *registry.ROUND_SELECTORS)) and name not in told}
-    assert plain <= {f"{name}_validation" for name in LOCAL}
+    kinds = ("_late", "_late_std", *registry.ROUND_SELECTORS)
+    plain = {name for name in UNITS if not name.endswith(kinds) and name not in told}
+    assert plain == {f"{name}_validation" for name, (_, of, _) in METRICS.items() if of == "optimum"}
     assert registry.ROUND_SELECTORS.keys() == reference.SELECTED.keys()
 
 
@@ -65,7 +66,7 @@ def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):
     exec(blocks.test, names)
     names["test_gini"]()
     values = pd.Series([0.3, 0.7])
-    found = {name: value for name, _, value in registry.evaluate(Vectors(2, loss=values, accuracy=values))}
+    found = registry.evaluate({"loss": values, "accuracy": values}, 2)
     assert found["accuracy_gini"] == pytest.approx(0.2)
     for module, word in (("accuracy", "ArrayLike"), ("accuracy", "np"), ("registry", "METRICS")):
         assert word in getsource({"accuracy": accuracy, "registry": registry}[module])  # what the blocks lean on

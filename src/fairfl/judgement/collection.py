@@ -25,8 +25,8 @@ from fairfl.metrics.registry import (
     evaluate_assignment,
     evaluate_local,
     evaluate_over,
-    evaluate_summary,
     measured,
+    unit_of,
 )
 from fairfl.runtime import arithmetic
 from fairfl.runtime.errors import FairflError
@@ -188,11 +188,11 @@ def values_of(spec: CollectSpec, curves: pd.DataFrame, against: References) -> V
     return {name: by_round(of, table) for name, of in values.items()}
 
 
-def vectors_of(spec: CollectSpec, values: Values, number: int) -> Vectors:
+def vectors_of(values: Values, number: int) -> Vectors:
     """Values of one evaluated round by client id."""
     nobody = np.empty(0, int), np.empty(0)
     at = {name: of.get(number, nobody) for name, of in values.items()}
-    return Vectors(spec.clients, **{name: pd.Series(of, ids) for name, (ids, of) in at.items()})
+    return {name: pd.Series(of, ids) for name, (ids, of) in at.items()}
 
 
 def last_vectors(
@@ -205,19 +205,19 @@ def last_vectors(
     settled = sum(number > 0.75 * rounds[-1] for number in trained[-spec.noise_evaluations :])
     noise = settled if min(settled, spec.noise_evaluations) >= LEAST else 0
     last = trained[-max(spec.late_evaluations or 1, noise) :]
-    return [vectors_of(spec, values, number) for number in last], noise
+    return [vectors_of(values, number) for number in last], noise
 
 
-def selected_rows(spec: CollectSpec, values: Values) -> list[tuple[str, str, float]]:
+def evaluate_selected(values: Values) -> dict[str, float]:
     """Metrics in the rounds of ROUND_SELECTORS, of those with trained models and finite losses."""
-    rows = []
-    for name, least in ROUND_SELECTORS.items() if "accuracy" in values else ():
-        scores = {number: least(of) for number, (_, of) in values["accuracy"].items() if number}
-        finite = [number for number, score in scores.items() if not np.isnan(score)]
+    found: dict[str, float] = {}
+    for name, least in ROUND_SELECTORS.items():
+        scores = {number: least(of) for number, (_, of) in values.get("accuracy", {}).items()}
+        finite = [number for number, score in scores.items() if number and not np.isnan(score)]
         if finite:
             best = min(finite, key=scores.__getitem__)
-            rows += evaluate_over([vectors_of(spec, values, best)], name, np.mean)
-    return rows
+            found |= evaluate_over([vectors_of(values, best)], name, np.mean)
+    return found
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,6 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
     finals: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
-    common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = [Measured.read(results, run, spec, against[run.seed]) for run in spec.runs]
     owners = dict.fromkeys(tuple(one.summary.owners) for one in read)
@@ -263,45 +262,61 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             ),
             **({"owners": json.dumps(summary.owners)} if summary.owners else {}),
         }
-        for metric, unit, value in metric_rows(spec, one, baseline.get(run.seed)):
-            if owners_note and metric.rpartition("_")[0] in FAMILIES:
-                continue
-            unit = unit.replace("nats", spec.loss_unit)
-            row = {"metric": metric, "value": value, "unit": unit}
-            finals.append({**common, **keys, **row, **source})
+        values = {
+            metric: value
+            for metric, value in evaluate_run(spec, one, baseline.get(run.seed)).items()
+            if not (owners_note and metric.rpartition("_")[0] in FAMILIES)
+        }
+        finals += final_rows(spec, values, keys | source)
         if summary.owners:
             one.curves["owner"] = np.array(summary.owners)[one.curves["client"]]
         for position, (name, value) in enumerate({"setting": spec.setting, **keys}.items()):
             one.curves.insert(position, name, value)
         curves.append(one.curves)
-    if spec.local_only:
-        finals += local_rows(spec, common, against)
+    for seed in spec.optima_seeds if spec.local_only else ():
+        # Losses of the algorithm `local_only` are the local optima.
+        run = {"algorithm": "local_only", "hyperparameters": "", "seed": seed, "fingerprint": ""}
+        run["run"], best = f"optima/{spec.setting}/seed{seed}", against[seed]["gap"]
+        values = evaluate_local(best[spec.gap_part])
+        if spec.gap_part != "validation":
+            values |= evaluate_local(best["validation"], "validation")
+        finals += final_rows(spec, values, run)
     final = pd.DataFrame(finals, columns=[*FINAL, "owners"] if any(owners) else FINAL)
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=CURVES)
 
 
-def metric_rows(
-    spec: CollectSpec, run: Measured, baseline: Vectors | None
-) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of a run; `baseline` is what it is compared with."""
-    rows = evaluate(run.last[-1]) + evaluate_along(run.curves, spec.reported_part)
-    rows += evaluate_summary(run.summary.measures)
+def final_rows(
+    spec: CollectSpec, values: dict[str, float], run: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Lines of final metrics from `values` by metric and what is the same for all of them."""
+    common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds, **run}
+    is_regression = spec.loss_unit == "mse"
+    return [
+        {**common, "metric": metric, "value": value, "unit": unit_of(metric, is_regression)}
+        for metric, value in values.items()
+    ]
+
+
+def evaluate_run(spec: CollectSpec, run: Measured, baseline: Vectors | None) -> dict[str, float]:
+    """Every metric of a run; `baseline` is what it is compared with."""
+    found = evaluate(run.last[-1], spec.clients) | evaluate_along(run.curves, spec.reported_part)
+    found |= run.summary.measures
     if spec.late_evaluations:
-        rows += evaluate_over(run.last[-spec.late_evaluations :], "late", np.mean)
-        rows += selected_rows(spec, run.values)
+        found |= evaluate_over(run.last[-spec.late_evaluations :], "late", np.mean)
+        found |= evaluate_selected(run.values)
     if run.settled:
-        rows += evaluate_over(run.last[-run.settled :], "late_std", partial(np.std, ddof=1))
-        rows.append(("n_late", "count", float(run.settled)))
+        found |= evaluate_over(run.last[-run.settled :], "late_std", partial(np.std, ddof=1))
+        found["n_late"] = float(run.settled)
     if run.summary.memberships is not None:
-        rows += evaluate_assignment(run.summary.memberships, run.summary.clusters)
-    if baseline is not None:
-        rows += evaluate_against(run.last[-1].accuracy, baseline.accuracy)
-    return rows
+        found |= evaluate_assignment(run.summary.memberships, run.summary.clusters)
+    if baseline is not None and "accuracy" in baseline:
+        found |= evaluate_against(run.last[-1]["accuracy"], baseline["accuracy"])
+    return found
 
 
 def left_out(spec: CollectSpec, last: Vectors) -> list[str]:
     """A phrase on clients without samples of the reported part, of whom there is no number."""
-    clients = spec.clients - len(last.loss)
+    clients = spec.clients - len(last["loss"])
     words = f"clients without {spec.reported_part} samples, and so without numbers"
     return [f"{words}: {clients} of {spec.clients}"] if clients else []
 
@@ -310,22 +325,3 @@ def source_of(summary: Summary) -> str:
     """Origin of the data, and of a recorded run with which other code it was computed."""
     other = summary.recorded.shown if summary.recorded else ""
     return f"{summary.data_source}; stored with {other}" if other else summary.data_source
-
-
-def local_rows(
-    spec: CollectSpec, common: dict[str, Any], against: dict[int, References]
-) -> list[dict[str, Any]]:
-    """The algorithm `local_only`: its losses are the local optima."""
-    rows = []
-    for seed in spec.optima_seeds:
-        keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed, "fingerprint": ""}
-        keys["run"] = f"optima/{spec.setting}/seed{seed}"
-        best = against[seed]["gap"]
-        values = evaluate_local(best[spec.gap_part])
-        if spec.gap_part != "validation":
-            values += evaluate_local(best["validation"], "_validation")
-        rows += [
-            {**common, **keys, "metric": metric, "value": value, "unit": unit}
-            for metric, unit, value in values
-        ]
-    return rows

@@ -15,8 +15,6 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.units import shown_as
 from fairfl.metrics.registry import (
-    BASELINE_METRICS,
-    CURVE_METRICS,
     FAMILIES,
     KINDS,
     METRICS,
@@ -155,16 +153,15 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
         return f"is measured from each client's {against}, which {setting} does not have"
     if metric != base and here.late_evaluations is None:
         return f"is of other evaluations than the last one, and {setting} has no late_evaluations"
-    if here.loss == "squared_error" and _vector(base) in _ACCURACY:
+    of = _of(base)
+    if here.loss == "squared_error" and of in (*_ACCURACY, "curve", "baseline"):
         return f"{setting} is a regression, which has no accuracy"
     siblings = [
         a
         for name in workload.sharing.builders(setting)
         for a in workload.papers[name].artifacts.values()
     ]
-    if metric in BASELINE_METRICS and not any(
-        one.baseline and setting in one.settings for one in siblings
-    ):
+    if of == "baseline" and not any(one.baseline and setting in one.settings for one in siblings):
         return f"no artifact with {setting} has a baseline to compare with, such as `baseline: {{algorithm: fedavg}}`"
     client = _client_of(metric)
     if client is not None and client[1].isdigit() and int(client[1]) >= here.clients:
@@ -187,15 +184,7 @@ def _client_of(metric: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match and match[1] in FAMILIES else None
 
 
-def _vector(metric: str) -> str:
-    """Vector that a metric is a function of: accuracy, loss, ..."""
-    client = _client_of(metric)
-    if client is not None:
-        return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""
-    return (
-        "accuracy"
-        if metric in CURVE_METRICS or metric in BASELINE_METRICS
-        else METRICS[metric][1]
-        if metric in METRICS
-        else ""
-    )
+def _of(metric: str) -> str:
+    """What a metric is a function of: accuracy, loss, ...; '' if of nothing in METRICS."""
+    family, _ = _client_of(metric) or (metric, "")
+    return (PER_CLIENT | METRICS).get(family, ("", ""))[1]

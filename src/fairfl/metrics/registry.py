@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,40 +28,19 @@ from fairfl.metrics.clusters import adjusted_rand, assigned
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
-Vector = Literal[
-    "loss", "accuracy", "recall", "gap", "gap_validation", "gap_mixed", "excess", "excess_last"
-]
+Vectors = dict[str, pd.Series]
+"""Final values of one run by client id. A client without samples is not in them, a diverged one is NaN.
+
+Losses are in nats (squared labels in a regression), the others are fractions: `gap` is above the local optimum,
+`gap_validation` likewise on validation data, where gap is on others, `gap_mixed` the loss on gap's data above the local
+optimum's on validation data, `excess` and `excess_last` above the surrogate at its best and its last epoch. A vector
+that the run or the setting does not have is empty or left out, as a regression has no accuracy.
+"""
 
 
-def _nobody() -> pd.Series:
-    return pd.Series(dtype=float)
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Final values of one run by client id. A client without samples is not in them, a diverged one is NaN.
-
-    Losses are in nats (squared labels in a regression), the others are fractions. Empty: the run or the setting has
-    none, as a regression has no accuracy.
-    """
-
-    clients: int  # K
-    loss: pd.Series
-    accuracy: pd.Series = field(default_factory=_nobody)
-    recall: pd.Series = field(default_factory=_nobody)
-    gap: pd.Series = field(default_factory=_nobody)  # above the local optimum
-    gap_validation: pd.Series = field(
-        default_factory=_nobody
-    )  # likewise on validation data, where gap is on others
-    gap_mixed: pd.Series = field(
-        default_factory=_nobody
-    )  # loss on gap's data, above the local optimum's on validation data
-    excess: pd.Series = field(default_factory=_nobody)  # above the surrogate at its best epoch
-    excess_last: pd.Series = field(default_factory=_nobody)  # above the surrogate at its last epoch
-
-
-# metric -> (unit, over which vector, function of its values)
-METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
+# metric -> (unit, of what, function of it). Of the clients: values [K]; curve: mean accuracy over clients, fractions by
+# evaluated round; baseline: accuracies a of a run and b of its baseline, [K] fractions; optimum: L*_k, [K] nats.
+METRICS: dict[str, tuple[str, str, Callable[..., float]]] = {
     "gap_max": ("nats", "gap", fairness.gap_max),
     "gap_min": ("nats", "gap", fairness.gap_min),
     "gap_var": ("nats^2", "gap", fairness.gap_var),
@@ -103,46 +81,41 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
         f"accuracy_percentile{p}": ("fraction", "accuracy", partial(accuracy_percentile, percent=p))
         for p in (5, 95)
     },
+    **{
+        f"rounds_to_accuracy{p}": ("rounds", "curve", partial(rounds_to_accuracy, target=p / 100))
+        for p in (45, 55, 60, 65, 70, 80, 85, 90)
+    },
+    "accuracy_area": ("fraction", "curve", accuracy_area),
+    "improved_suffering_pct": ("percent", "baseline", baseline.improved_suffering),
+    "improved_suffering_gain": ("fraction", "baseline", baseline.improved_suffering_gain),
+    "cv_improvement_pct": ("percent", "baseline", baseline.cv_improvement),
+    "degraded_well_pct": ("percent", "baseline", baseline.degraded_well),
+    "degraded_well_gain": ("fraction", "baseline", baseline.degraded_well_gain),
+    "accuracy_gain": (
+        "fraction",
+        "baseline",
+        lambda a, b: fairness.accuracy_mean(a) - fairness.accuracy_mean(b),
+    ),
+    "accuracy_worst10_gain": (
+        "fraction",
+        "baseline",
+        lambda a, b: accuracy_lowest(a, 10) - accuracy_lowest(b, 10),
+    ),
+    "local_loss_min": ("nats", "optimum", lambda best: float(np.min(best))),
+    "local_loss_max": ("nats", "optimum", lambda best: float(np.max(best))),
 }
-PER_CLIENT: dict[str, tuple[str, Vector]] = {
+PER_CLIENT: dict[str, tuple[str, str]] = {
     "loss_client": ("nats", "loss"),
     "gap_client": ("nats", "gap"),
     "gap_validation_client": ("nats", "gap_validation"),
     "excess_client": ("nats", "excess"),
     "accuracy_client": ("fraction", "accuracy"),
 }
-# Of the mean accuracy over the clients, fractions by evaluated round.
-CURVE_METRICS: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
-    **{
-        f"rounds_to_accuracy{percent}": (
-            "rounds",
-            partial(rounds_to_accuracy, target=percent / 100),
-        )
-        for percent in (45, 55, 60, 65, 70, 80, 85, 90)
-    },
-    "accuracy_area": ("fraction", accuracy_area),
-}
 # Rounds that a paper might report in place of the last one: <metric>_<name> is of the one with the least of this, of
 # the client accuracies [K], fractions.
 ROUND_SELECTORS: dict[str, Callable[[np.ndarray], float]] = {
     "best_mean": lambda accuracies: -fairness.accuracy_mean(accuracies),
     "least_var": accuracy_var,
-}
-# Of a run's accuracies a and a baseline run's accuracies b, both [K] fractions.
-BASELINE_METRICS: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
-    "improved_suffering_pct": ("percent", baseline.improved_suffering),
-    "improved_suffering_gain": ("fraction", baseline.improved_suffering_gain),
-    "cv_improvement_pct": ("percent", baseline.cv_improvement),
-    "degraded_well_pct": ("percent", baseline.degraded_well),
-    "degraded_well_gain": ("fraction", baseline.degraded_well_gain),
-    "accuracy_gain": (
-        "fraction",
-        lambda a, b: fairness.accuracy_mean(a) - fairness.accuracy_mean(b),
-    ),
-    "accuracy_worst10_gain": (
-        "fraction",
-        lambda a, b: accuracy_lowest(a, 10) - accuracy_lowest(b, 10),
-    ),
 }
 # What a run's summary says of the run as a whole, under "measures": metric -> unit. MB are 2^20 bytes.
 SUMMED: dict[str, str] = {
@@ -152,23 +125,18 @@ SUMMED: dict[str, str] = {
     "parameter_0": "",  # of a model with one parameter
     "epsilon": "",  # of differential privacy
 }
-# Of the local optima themselves (figure 2 of EAGLE); input is L*_k, [K] nats.
-LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
-    "local_loss_min": ("nats", lambda best: float(np.min(best))),
-    "local_loss_max": ("nats", lambda best: float(np.max(best))),
-}
 DIFFER = "each seed draws other owners, so there are no numbers of one client; give partition_seed"
-# Of <metric>_late and the like, at other evaluations than the last one.
+# At other evaluations than the last one: <metric>_late, ...
 KINDS = ("late", *ROUND_SELECTORS)
+# Kinds of a metric by what it is of; all others are of the clients and have KINDS, and how much these scatter.
+_OTHER_KINDS = {"optimum": ["validation"], "curve": [], "baseline": []}
 # metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
-UNITS = {
-    name: entry[0]
-    for table in (METRICS, CURVE_METRICS, BASELINE_METRICS, LOCAL)
-    for name, entry in table.items()
-}
-UNITS |= SUMMED | {"assignment_rand": "", "n_skipped": "count"}
-UNITS |= {f"{name}_{kind}": UNITS[name] for name in METRICS for kind in KINDS} | {
-    f"{name}_validation": UNITS[name] for name in LOCAL
+UNITS = {name: unit for name, (unit, _, _) in METRICS.items()} | SUMMED
+UNITS |= {"assignment_rand": "", "n_skipped": "count", "n_late": "count"}
+UNITS |= {
+    f"{name}_{kind}": unit
+    for name, (unit, of, _) in METRICS.items()
+    for kind in _OTHER_KINDS.get(of, [*KINDS, "late_std"])
 }
 FAMILIES = {name: unit for name, (unit, _) in PER_CLIENT.items()} | {"cluster_client": ""}
 
@@ -214,85 +182,74 @@ def classified(rounds: pd.DataFrame, part: str) -> bool:
     return bool(rounds[f"accuracy_{part}"].notna().any())
 
 
-def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of every metric that the vectors allow; none over no client at all."""
-    rows = _over_clients(vectors)
-    for name, (unit, vector) in PER_CLIENT.items():
-        rows += [
-            (f"{name}_{k}", unit, float(value)) for k, value in getattr(vectors, vector).items()
-        ]
-    return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
+def compute(values: Mapping[str, Sequence[Any]]) -> dict[str, float]:
+    """Every metric of METRICS that `values` allow: of what -> arguments of its functions."""
+    return {
+        name: float(function(*values[of]))
+        for name, (_, of, function) in METRICS.items()
+        if of in values
+    }
 
 
-def _over_clients(vectors: Vectors) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of METRICS."""
-    values = {name: getattr(vectors, name).to_numpy(float) for name in get_args(Vector)}
-    return [
-        (name, unit, function(values[vector]))
-        for name, (unit, vector, function) in METRICS.items()
-        if len(values[vector])
-    ]
+def evaluate(vectors: Vectors, clients: int) -> dict[str, float]:
+    """Every metric that the vectors of K `clients` allow; none over no client at all."""
+    each = {
+        f"{family}_{k}": float(value)
+        for family, (_, vector) in PER_CLIENT.items()
+        for k, value in vectors.get(vector, {}).items()
+    }
+    return {**_over_clients(vectors), **each, "n_skipped": float(clients - len(vectors["loss"]))}
+
+
+def _over_clients(vectors: Vectors) -> dict[str, float]:
+    return compute({name: [of.to_numpy(float)] for name, of in vectors.items() if len(of)})
 
 
 def evaluate_over(
     rounds: list[Vectors], kind: str, function: Callable[[list[float]], Any]
-) -> list[tuple[str, str, float]]:
-    """(`<metric>_<kind>`, unit, `function` of its values in `rounds`) of METRICS at some evaluations of one run."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for vectors in rounds:
-        for name, unit, value in _over_clients(vectors):
-            values.setdefault((f"{name}_{kind}", unit), []).append(value)
-    return [(name, unit, float(function(each))) for (name, unit), each in values.items()]
+) -> dict[str, float]:
+    """`<metric>_<kind>`: `function` of a metric's values in `rounds`, some evaluations of one run."""
+    values: dict[str, list[float]] = {}
+    for name, value in (item for each in rounds for item in _over_clients(each).items()):
+        values.setdefault(f"{name}_{kind}", []).append(value)
+    return {name: float(function(each)) for name, each in values.items()}
 
 
-def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of all evaluated rounds of a run, by their mean accuracy over the clients with samples."""
+def evaluate_along(rounds: pd.DataFrame, part: str) -> dict[str, float]:
+    """Metrics of all evaluated rounds of a run, by their mean accuracy over the clients with samples."""
     if not classified(rounds, part):
-        return []
+        return {}
     clients = by_round(measured(rounds, part)["accuracy"], rounds)
     means = {number: fairness.accuracy_mean(values) for number, (_, values) in clients.items()}
-    curve = pd.Series(means, dtype=float)
-    return [(name, unit, function(curve)) for name, (unit, function) in CURVE_METRICS.items()]
+    return compute({"curve": [pd.Series(means, dtype=float)]})
 
 
-def evaluate_summary(measures: dict[str, float]) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of what a run's summary measured of the run as a whole."""
-    return [(name, SUMMED[name], float(value)) for name, value in measures.items()]
-
-
-def evaluate_assignment(
-    memberships: ArrayLike, clusters: list[int] | None
-) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
+def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> dict[str, float]:
+    """Metrics of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
     models = assigned(memberships)
-    rows = [(f"cluster_client_{k}", "", float(model)) for k, model in enumerate(models)]
+    found = {f"cluster_client_{k}": float(model) for k, model in enumerate(models)}
     return (
-        rows
-        if clusters is None
-        else [*rows, ("assignment_rand", "", adjusted_rand(models, clusters))]
+        found if clusters is None else found | {"assignment_rand": adjusted_rand(models, clusters)}
     )
 
 
-def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of a run's accuracies beside a baseline's, by client id; NaN if either diverged.
+def evaluate_against(accuracy: pd.Series, base: pd.Series) -> dict[str, float]:
+    """Metrics of a run's accuracies beside a baseline's, by client id; NaN if either diverged.
 
     None over no client at all. Raises FairflError if they are not of the same clients.
     """
     if not accuracy.index.equals(base.index):
         raise FairflError("a run and its baseline were not measured on the same clients")
     if accuracy.empty:
-        return []
-    a, b = accuracy.to_numpy(float), base.to_numpy(float)
-    finite = bool(np.isfinite(a).all() and np.isfinite(b).all())
-    return [
-        (name, unit, function(a, b) if finite else np.nan)
-        for name, (unit, function) in BASELINE_METRICS.items()
-    ]
+        return {}
+    both = [accuracy.to_numpy(float), base.to_numpy(float)]
+    found = compute({"baseline": both})
+    return found if np.isfinite(both).all() else dict.fromkeys(found, np.nan)
 
 
-def evaluate_local(best: np.ndarray, suffix: str = "") -> list[tuple[str, str, float]]:
-    """(metric, unit, value) of the local optima L*_k, [K] nats; with a suffix of what is not of each client."""
-    rows = [(f"{name}{suffix}", unit, function(best)) for name, (unit, function) in LOCAL.items()]
-    if suffix:
-        return rows
-    return rows + [(f"loss_client_{k}", "nats", float(value)) for k, value in enumerate(best)]
+def evaluate_local(best: np.ndarray, kind: str = "") -> dict[str, float]:
+    """Metrics of the local optima L*_k, [K] nats; of a `kind` those that are not of each client."""
+    found = compute({"optimum": [best]})
+    if kind:
+        return {f"{name}_{kind}": value for name, value in found.items()}
+    return found | {f"loss_client_{k}": float(value) for k, value in enumerate(best)}

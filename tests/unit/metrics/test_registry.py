@@ -6,46 +6,54 @@ import pytest
 
 from fairfl.experiments.origin import STATISTICS, lambda_bound
 from fairfl.metrics import fairness
-from fairfl.metrics.registry import Vectors, classified, evaluate, evaluate_along, measured
+from fairfl.metrics.registry import classified, evaluate, evaluate_along, measured, unit_of
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 
 
 def vectors(**given):
     plain = {"loss": LOSS, "accuracy": [0.5, 0.75, 1.0], "recall": [0.4, 0.6, 0.8], "gap": fairness.gaps(LOSS, BEST)}
-    series = {
-        name: value if isinstance(value, pd.Series) else pd.Series(value) for name, value in (plain | given).items()
-    }
-    return Vectors(clients=3, **series)
-
-
-def rows_of(result):
-    return {metric: (unit, value) for metric, unit, value in result}
+    return {name: pd.Series(value) for name, value in (plain | given).items()}
 
 
 def test_registry_rows():
-    rows = rows_of(evaluate(vectors()))
-    assert rows["accuracy_balanced"] == rows["accuracy_mean"] == ("fraction", 0.75)
-    assert rows["accuracy_balanced_recall"] == ("fraction", pytest.approx(0.6))
-    assert rows["gap_max"] == ("nats", pytest.approx(0.5)) and rows["gap_var"][0] == "nats^2"
-    assert rows["loss_client_2"] == ("nats", 1.2)
-    assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
-    assert rows["n_skipped"] == ("count", 0)
-    assert rows["accuracy_percentile5"][1] == pytest.approx(0.525)
-    assert rows["accuracy_percentile95"][1] == pytest.approx(0.975)
+    found = evaluate(vectors(), 3)
+    wanted = {
+        "accuracy_balanced": 0.75, "accuracy_mean": 0.75, "accuracy_balanced_recall": 0.6, "gap_max": 0.5,
+        "loss_client_2": 1.2, "gap_client_1": -0.1, "n_skipped": 0, "accuracy_percentile5": 0.525,
+        "accuracy_percentile95": 0.975,
+    }  # fmt: skip
+    assert {name: found[name] for name in wanted} == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "of_regression"),
+    [
+        ("accuracy_mean", "fraction", "fraction"), ("gap_var", "nats^2", "mse^2"), ("gap_var_late", "nats^2", "mse^2"),
+        ("gap_max_late_std", "nats", "mse"), ("n_late", "count", "count"), ("n_skipped", "count", "count"),
+        ("rounds_to_accuracy65", "rounds", "rounds"), ("accuracy_area", "fraction", "fraction"),
+        ("loss_client_2", "nats", "mse"), ("gap_client_k", "nats", "mse"), ("cluster_client_0", "", ""),
+        ("local_loss_min_validation", "nats", "mse"), ("inference_seconds", "seconds", "seconds"),
+        ("learning_rate", "", ""), ("num_clients", "", ""),
+        ("loss_client", None, None), ("accuracy_gain_late", None, None),
+        ("accuracy_area_late", None, None), ("x", None, None),
+    ],
+)  # fmt: skip
+def test_units_are_those_of_the_metric(metric, unit, of_regression):
+    assert (unit_of(metric), unit_of(metric, True)) == (unit, of_regression)
 
 
 def test_a_client_without_samples_is_left_out_and_counted():
-    rows = rows_of(evaluate(vectors(loss=pd.Series({0: 0.5, 2: 1.5}), accuracy=pd.Series({0: 0.5, 2: 1.0}))))
-    assert rows["accuracy_mean"][1] == 0.75 and rows["loss_mean"][1] == 1.0
-    assert "accuracy_client_1" not in rows and rows["accuracy_client_2"][1] == 1.0
-    assert rows["n_skipped"] == ("count", 1)
+    found = evaluate(vectors(loss={0: 0.5, 2: 1.5}, accuracy={0: 0.5, 2: 1.0}), 3)
+    assert found["accuracy_mean"] == 0.75 and found["loss_mean"] == 1.0
+    assert "accuracy_client_1" not in found and found["accuracy_client_2"] == 1.0
+    assert found["n_skipped"] == 1
 
 
 def test_a_regression_has_a_loss_where_it_has_samples_and_no_accuracy():
     rounds = pd.DataFrame({"samples_test": [8, 0, 5], "loss_test": [0.5, np.nan, np.inf]})
     rounds = rounds.assign(accuracy_test=np.nan, recall_test=np.nan)
-    assert not classified(rounds, "test") and evaluate_along(rounds.assign(round=1), "test") == []
+    assert not classified(rounds, "test") and evaluate_along(rounds.assign(round=1), "test") == {}
     found = measured(rounds, "test")
     assert found.index.tolist() == [0, 2] and found.loc[0, "loss"] == 0.5
     assert found["accuracy"].isna().all() and np.isnan(found.loc[2, "loss"])
@@ -63,12 +71,11 @@ def rounds_of(curves, samples=(4, 4)):
 
 def test_along_training_the_mean_over_clients_with_samples_counts():
     rounds = rounds_of({0: [0.25, 0.75], 10: [0.5, 0.625], 20: [0.75, 0.5], 25: [0.5, 0.25]})
-    rows = rows_of(evaluate_along(rounds.sample(frac=1, random_state=0), "test"))
-    assert rows["rounds_to_accuracy55"] == ("rounds", 10) and rows["rounds_to_accuracy60"] == ("rounds", 20)
-    assert rows["rounds_to_accuracy65"] == ("rounds", np.inf)
-    assert rows["accuracy_area"] == ("fraction", pytest.approx((0.5625 + 0.625 + 0.375) / 3))
-    alone = rows_of(evaluate_along(rounds_of({0: [0.25, 0], 10: [0.5, 0], 20: [0.75, 0]}, samples=(4, 0)), "test"))
-    assert alone["rounds_to_accuracy70"] == ("rounds", 20)
+    found = evaluate_along(rounds.sample(frac=1, random_state=0), "test")
+    assert [found[f"rounds_to_accuracy{percent}"] for percent in (55, 60, 65)] == [10, 20, np.inf]
+    assert found["accuracy_area"] == pytest.approx((0.5625 + 0.625 + 0.375) / 3)
+    alone = evaluate_along(rounds_of({0: [0.25, 0], 10: [0.5, 0], 20: [0.75, 0]}, samples=(4, 0)), "test")
+    assert alone["rounds_to_accuracy70"] == 20
 
 
 # -- other numbers ----------------------------------------------------------------------------
