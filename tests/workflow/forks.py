@@ -174,10 +174,10 @@ def stand_in_for_servers(address: str) -> None:
 
 def print_plan() -> None:
     """The plan of the workflow that this process has parsed."""
-    from fairfl.workflow.plan import lines
+    from fairfl.workflow.plan import decide, lines
 
     (session,) = (found for found in gc.get_objects() if type(found).__name__ == "Session" and hasattr(found, "graph"))
-    print(*lines(session.rerun), sep="\n")
+    print(*lines(session.rerun, decide(session.rerun)), sep="\n")
 
 
 if __name__ == "__main__":

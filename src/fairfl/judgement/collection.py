@@ -275,12 +275,12 @@ def tidy(spec: CollectSpec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         curves.append(one.curves)
     for seed in spec.optima_seeds if spec.local_only else ():
         # Losses of the algorithm `local_only` are the local optima.
-        run = {"algorithm": "local_only", "hyperparameters": "", "seed": seed, "fingerprint": ""}
-        run["run"], best = f"optima/{spec.setting}/seed{seed}", against[seed]["gap"]
+        local = {"algorithm": "local_only", "hyperparameters": "", "seed": seed, "fingerprint": ""}
+        local["run"], best = f"optima/{spec.setting}/seed{seed}", against[seed]["gap"]
         values = evaluate_local(best[spec.gap_part])
         if spec.gap_part != "validation":
             values |= evaluate_local(best["validation"], "validation")
-        finals += final_rows(spec, values, run)
+        finals += final_rows(spec, values, local)
     final = pd.DataFrame(finals, columns=[*FINAL, "owners"] if any(owners) else FINAL)
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=CURVES)
 

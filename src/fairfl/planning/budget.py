@@ -70,24 +70,28 @@ def buy(
 
     `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
     """
-    waiting = {one.name: one for one in candidates}
-    verdicts = {name: candidate.new_verdicts for name, candidate in waiting.items()}
-    done = set(paid)
-    bought: list[Purchase] = []
-    offers: dict[str, Purchase] = {}  # priced, as long as none of their jobs is paid by another
+    offers = {one.name: one for one in candidates}
+    verdicts = {name: one.new_verdicts for name, one in offers.items()}
+    done, bought = set(paid), list[Purchase]()
+
+    def price(one: Purchase) -> Purchase:
+        jobs = one.jobs - done
+        checked = sum(verdicts.get(job, 0) for job in jobs)
+        return Purchase(one.name, jobs, checked, math.fsum(map(hours, jobs)))
+
+    offers = {name: price(one) for name, one in offers.items() if name not in done}
     while True:
-        for name in waiting.keys() - offers.keys():
-            jobs = waiting[name].jobs - done
-            checked = sum(verdicts.get(job, 0) for job in jobs)
-            offers[name] = Purchase(name, jobs, checked, math.fsum(map(hours, jobs)))
         left = budget - count_hours(bought)
         fitting = [one for one in offers.values() if one.new_verdicts and one.hours <= left]
         if not fitting:
             return bought
         bought.append(min(fitting, key=attrgetter("rank")))
         done |= bought[-1].jobs
-        waiting = {name: one for name, one in waiting.items() if name not in done}
-        offers = {name: one for name, one in offers.items() if done.isdisjoint((name, *one.jobs))}
+        offers = {
+            name: one if done.isdisjoint(one.jobs) else price(one)
+            for name, one in offers.items()
+            if name not in done
+        }
 
 
 def count_hours(bought: Iterable[Purchase]) -> float:
@@ -178,14 +182,21 @@ class Planner:
         return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
 
     # -- what is worth it -------------------------------------------------------------------------
+    @cached_property
+    def _runs(self) -> dict[tuple[str, Variant], tuple[int, list[Run]]]:
+        """(setting, variant) -> how many of its runs are done, and the others."""
+        found = {}
+        for place, group in groupby(self.workload.runs, attrgetter("setting", "variant")):
+            runs = list(group)
+            left = [run for run in runs if not self.is_done(f"train/{run.id}")]
+            found[place] = len(runs) - len(left), left
+        return found
+
     def _candidates(self, seeds: int, open_verdicts: Counter[targets.Place]) -> Iterable[Purchase]:
         """The next run of each variant with this number of seeds, if it decides anything."""
-        by_variant = groupby(self.workload.runs, attrgetter("setting", "variant"))
-        for (setting, variant), group in by_variant:
-            runs = list(group)
-            waiting = [run for run in runs if not self.is_done(f"train/{run.id}")]
+        for (setting, variant), (done, waiting) in self._runs.items():
             verdicts = (open_verdicts if seeds else self.numbers)[setting, variant.untuned]
-            if len(runs) - len(waiting) != seeds or not waiting or not verdicts:
+            if done != seeds or not waiting or not verdicts:
                 continue
             if (obstacle := self.obstacle(waiting[0])) is None:
                 yield Purchase(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), verdicts)

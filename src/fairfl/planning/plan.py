@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from snakemake.utils import available_cpu_count
 
@@ -30,7 +29,7 @@ from fairfl.planning.estimate import Estimate
 from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.plain_data import aligned, span
-from fairfl.workflow.plan import by_kind, lines, would_run
+from fairfl.workflow.plan import by_kind, decide, lines, would_run
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
 LONG = 24  # core-hours from which on it proposes a budget
@@ -84,6 +83,7 @@ def _line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine
     if timed and not planner.is_done(timing):
         missing.add(timing)
     costs = [planner.estimate(job) for job in sorted(missing)]
+    cheap = [planner.estimate(job) for job in one_seed]
     own = [one for one in bought if one.name.split("/")[1] == setting]
     return SettingLine(
         setting=setting,
@@ -94,8 +94,10 @@ def _line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine
         finished=len(done) - stored,
         recorded=stored,
         missing=len(waiting),
-        **_hours(costs),
-        **_hours([planner.estimate(job) for job in one_seed], "_one_seed"),
+        core_hours=_hours("core", costs),
+        gpu_hours=_hours("gpu", costs),
+        core_hours_one_seed=_hours("core", cheap),
+        gpu_hours_one_seed=_hours("gpu", cheap),
         estimate_basis=min(
             (cost.basis if cost else "unknown" for cost in costs), key=BASES.index, default=""
         ),
@@ -112,14 +114,9 @@ def _line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine
     )
 
 
-def _hours(costs: Collection[Estimate | None], which: str = "") -> dict[str, Any]:
-    """Columns of the sum of some estimates."""
-    devices = ("core", "gpu")
-    seconds = {
-        device: math.fsum(getattr(cost, f"{device}_seconds") for cost in costs if cost)
-        for device in devices
-    }
-    return {f"{device}_hours{which}": f"{seconds[device] / 3600:.3g}" for device in devices}
+def _hours(device: str, costs: Collection[Estimate | None]) -> str:
+    """Sum of some estimates."""
+    return f"{math.fsum(getattr(cost, f'{device}_seconds') for cost in costs if cost) / 3600:.3g}"
 
 
 # -- in words ---------------------------------------------------------------------------------------
@@ -247,9 +244,10 @@ def command(root: Path, config: Config) -> str:
 def main(argv: list[str] | None = None) -> None:
     planner, asked = planner_of(argv, "plan", __doc__)
     budget, graph, root = asked.budget, planner.graph, planner.root
-    reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
+    decided, page = decide(planner.rerun), graph.job("page").outputs[0]
+    reasons = by_kind(decided)
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
-    atomic.write_text(detailed, "\n".join(lines(planner.rerun)) + "\n")
+    atomic.write_text(detailed, "\n".join(lines(planner.rerun, decided)) + "\n")
     bought = [] if budget is None else planner.select(budget)
     rows = setting_lines(planner, bought)
     atomic.write_text(path, csv_text(rows, SettingLine))

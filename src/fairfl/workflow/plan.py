@@ -6,8 +6,9 @@ The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the j
 import functools
 import re
 from collections import Counter
+from collections.abc import Iterable
 
-from fairfl.workflow.graph import name_of
+from fairfl.workflow.graph import Job, name_of
 from fairfl.workflow.rerun import Rerun
 from fairfl.workflow.terminal.display import Display
 from fairfl.workflow.terminal.names import KINDS, counted
@@ -20,31 +21,27 @@ _MODULE = re.compile(r"(?:edited|new module|module gone) (\S+)$")
 _KEY = re.compile(r"([\w.~/=+-]+): ")
 
 
-def lines(rerun: Rerun) -> list[str]:
+def decide(rerun: Rerun) -> list[tuple[Job, str]]:
+    """Each job that is needed, and why it must run; "" if it need not."""
+    return [(job, rerun.reason(job.name)) for job in rerun.needed(rerun.graph.everything())]
+
+
+def lines(rerun: Rerun, decided: Iterable[tuple[Job, str]]) -> list[str]:
     """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum."""
     text: list[str] = []
-    counts: dict[str, list[int]] = {}
-    others = 0
-    for job in rerun.needed(rerun.graph.everything()):
-        why = rerun.reason(job.name)
-        if job.checkpoint:
-            count = counts.setdefault(job.rule, [0, 0])
-            count[0] += bool(why)
-            count[1] += 1
-        else:
-            others += bool(why)
-        if why or job.checkpoint:
+    run, every = Counter[str](), Counter[str]()
+    for job, why in decided:
+        rule = job.rule if job.checkpoint else ""
+        run[rule] += bool(why)
+        every[rule] += 1
+        if why or rule:
             keep = "is stored" if rerun.stored(job.name) else "up to date"
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or keep}")
     for what, results in sorted(rerun.kept_mismatches.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
-    total = " and ".join(
-        f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True)
-    )
-    return [
-        *text,
-        f"{total or 'no run'} and {others} other jobs would run at scale {rerun.graph.workload.scale.scale}",
-    ]
+    long = [f"{run[rule]} of {every[rule]} {rule}" for rule in sorted(filter(None, every))[::-1]]
+    total, scale = " and ".join(long) or "no run", rerun.graph.workload.scale.scale
+    return [*text, f"{total} and {run['']} other jobs would run at scale {scale}"]
 
 
 def kind(reason: str) -> str:
@@ -55,57 +52,49 @@ def kind(reason: str) -> str:
         return reason
     if _DAMAGE.search(reason):
         return "a file is missing or damaged"
-    parts = reason.split("; ")
-    modules = sorted({match[1] for part in parts if (match := _MODULE.match(part))})
-    keys = sorted(
-        {match[1] for part in parts if not _MODULE.match(part) and (match := _KEY.match(part))}
-    )
-    edited = (
-        f"edited {modules[0]}" + (f" and {len(modules) - 1} more" if modules[1:] else "")
-        if modules
-        else ""
-    )
+    modules, keys = set(), set()
+    for part in reason.split("; "):
+        if module := _MODULE.match(part):
+            modules.add(module[1])
+        elif key := _KEY.match(part):
+            keys.add(key[1])
     if len(", ".join(keys)) > WIDTH:
-        keys = sorted({key.partition(".")[0] for key in keys})
-    return "; ".join(filter(None, (edited, f"{', '.join(keys)} changed" if keys else ""))) or reason
+        keys = {key.partition(".")[0] for key in keys}
+    edited = [f"edited {min(modules)}"] if modules else []
+    more = f" and {len(modules) - 1} more" if len(modules) > 1 else ""
+    changed = [f"{', '.join(sorted(keys))} changed"] if keys else []
+    return "; ".join([*(text + more for text in edited), *changed]) or reason
 
 
-def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
+def by_kind(decided: Iterable[tuple[Job, str]]) -> dict[str, Counter[str]]:
     """Kinds of reasons of the jobs that would run, by rule."""
     reasons: dict[str, Counter[str]] = {}
-    for job in rerun.needed(rerun.graph.everything()):
-        if why := rerun.reason(job.name):
+    for job, why in decided:
+        if why:
             reasons.setdefault(job.rule, Counter())[kind(why)] += 1
     return reasons
 
 
-def table(reasons: dict[str, Counter[str]]) -> list[str]:
-    """A line for each kind of job: how many would run, and why."""
+def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
+    """Say how many jobs would run, then a line for each kind: how many, and why."""
+    number = sum(counter.total() for counter in reasons.values())
     rules = [rule for rule in dict.fromkeys([*KINDS, *reasons]) if rule in reasons]
     numbers = {rule: counted(rule, reasons[rule].total()) for rule in rules}
     width = max(map(len, numbers.values()), default=0) + 2
-    return [f"{number:>{width}}  {_shares(reasons[rule])}" for rule, number in numbers.items()]
+    return [
+        f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:",
+        *(f"{text:>{width}}  {_shares(reasons[rule])}" for rule, text in numbers.items()),
+    ]
 
 
 def _shares(reasons: Counter[str]) -> str:
     """'never finished: 3; rounds changed: 2; other reasons: 4', without a number if there is but one."""
-    most = reasons.most_common(SHOWN)
+    most = dict(reasons.most_common(SHOWN))
     if len(reasons) == 1:
-        return most[0][0]
-    rest = reasons.total() - sum(number for _, number in most)
-    return "; ".join(
-        f"{why}: {number:,}"
-        for why, number in [*most, *([("other reasons", rest)] if rest else [])]
-    )
-
-
-def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
-    """Say how many jobs would run, then a line for each kind."""
-    number = sum(counter.total() for counter in reasons.values())
-    return [
-        f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:",
-        *table(reasons),
-    ]
+        return next(iter(most))
+    if rest := reasons.total() - sum(most.values()):
+        most["other reasons"] = rest
+    return "; ".join(f"{why}: {number:,}" for why, number in most.items())
 
 
 def show_plan(display: Display, rerun: Rerun, scale: str) -> None:
