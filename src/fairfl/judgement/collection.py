@@ -210,14 +210,14 @@ def last_vectors(
 
 def evaluate_selected(values: Values) -> dict[str, float]:
     """Metrics in the rounds of ROUND_SELECTORS, of those with trained models and finite losses."""
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for name, least in ROUND_SELECTORS.items():
         scores = {number: least(of) for number, (_, of) in values.get("accuracy", {}).items()}
         finite = [number for number, score in scores.items() if number and not np.isnan(score)]
         if finite:
             best = min(finite, key=scores.__getitem__)
-            found |= evaluate_over([vectors_of(values, best)], name, np.mean)
-    return found
+            metrics |= evaluate_over([vectors_of(values, best)], name, np.mean)
+    return metrics
 
 
 @dataclass(frozen=True)
@@ -299,19 +299,19 @@ def final_rows(
 
 def evaluate_run(spec: CollectSpec, run: Measured, baseline: Vectors | None) -> dict[str, float]:
     """Every metric of a run; `baseline` is what it is compared with."""
-    found = evaluate(run.last[-1], spec.clients) | evaluate_along(run.curves, spec.reported_part)
-    found |= run.summary.measures
+    metrics = evaluate(run.last[-1], spec.clients) | evaluate_along(run.curves, spec.reported_part)
+    metrics |= run.summary.measures
     if spec.late_evaluations:
-        found |= evaluate_over(run.last[-spec.late_evaluations :], "late", np.mean)
-        found |= evaluate_selected(run.values)
+        metrics |= evaluate_over(run.last[-spec.late_evaluations :], "late", np.mean)
+        metrics |= evaluate_selected(run.values)
     if run.settled:
-        found |= evaluate_over(run.last[-run.settled :], "late_std", partial(np.std, ddof=1))
-        found["n_late"] = float(run.settled)
+        metrics |= evaluate_over(run.last[-run.settled :], "late_std", partial(np.std, ddof=1))
+        metrics["n_late"] = float(run.settled)
     if run.summary.memberships is not None:
-        found |= evaluate_assignment(run.summary.memberships, run.summary.clusters)
+        metrics |= evaluate_assignment(run.summary.memberships, run.summary.clusters)
     if baseline is not None and "accuracy" in baseline:
-        found |= evaluate_against(run.last[-1]["accuracy"], baseline["accuracy"])
-    return found
+        metrics |= evaluate_against(run.last[-1]["accuracy"], baseline["accuracy"])
+    return metrics
 
 
 def left_out(spec: CollectSpec, last: Vectors) -> list[str]:

@@ -21,7 +21,7 @@ def accuracy_worst(accuracy: ArrayLike) -> float:
 
 
 def tail(clients: int, percent: float) -> int:
-    """How many clients `percent` % of them are: rounded down, at least one."""
+    """Number of clients that `percent` % of them are: rounded down, at least one."""
     return max(1, int(percent / 100 * clients + 1e-9))  # 29 / 100 * 100 is 28.999999999999996
 
 

@@ -31,5 +31,5 @@ def adjusted_rand(ours: ArrayLike, true: ArrayLike) -> float:
 
 
 def _pairs(sizes: np.ndarray) -> float:
-    """How many pairs lie within groups of these sizes."""
+    """Number of pairs within groups of these sizes."""
     return float(np.sum(sizes * (sizes - 1) / 2))

@@ -142,7 +142,7 @@ FAMILIES = {name: unit for name, (unit, _) in PER_CLIENT.items()} | {"cluster_cl
 
 
 def unit_of(metric: str, regression: bool = False) -> str | None:
-    """What a metric is measured in, 'nats' for instance; '' for a mere number; None: nothing measures it."""
+    """Unit that a metric is measured in, such as nats; "" for a mere number; None: nothing measures it."""
     if origin(metric) != "tidy":
         return "seconds" if origin(metric) == "timed" else ""
     unit = UNITS.get(metric, FAMILIES.get(re.sub(r"_(\d+|k)$", "", metric)))
@@ -227,9 +227,9 @@ def evaluate_along(rounds: pd.DataFrame, part: str) -> dict[str, float]:
 def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> dict[str, float]:
     """Metrics of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
     models = assigned(memberships)
-    found = {f"cluster_client_{k}": float(model) for k, model in enumerate(models)}
+    metrics = {f"cluster_client_{k}": float(model) for k, model in enumerate(models)}
     return (
-        found if clusters is None else found | {"assignment_rand": adjusted_rand(models, clusters)}
+        metrics if clusters is None else metrics | {"assignment_rand": adjusted_rand(models, clusters)}
     )
 
 
@@ -243,13 +243,13 @@ def evaluate_against(accuracy: pd.Series, base: pd.Series) -> dict[str, float]:
     if accuracy.empty:
         return {}
     both = [accuracy.to_numpy(float), base.to_numpy(float)]
-    found = compute({"baseline": both})
-    return found if np.isfinite(both).all() else dict.fromkeys(found, np.nan)
+    metrics = compute({"baseline": both})
+    return metrics if np.isfinite(both).all() else dict.fromkeys(metrics, np.nan)
 
 
 def evaluate_local(best: np.ndarray, kind: str = "") -> dict[str, float]:
-    """Metrics of the local optima L*_k, [K] nats; of a `kind` those that are not of each client."""
-    found = compute({"optimum": [best]})
+    """Metrics of the local optima L*_k, [K] nats; of a `kind` without the ones of single clients."""
+    metrics = compute({"optimum": [best]})
     if kind:
-        return {f"{name}_{kind}": value for name, value in found.items()}
-    return found | {f"loss_client_{k}": float(value) for k, value in enumerate(best)}
+        return {f"{name}_{kind}": value for name, value in metrics.items()}
+    return metrics | {f"loss_client_{k}": float(value) for k, value in enumerate(best)}

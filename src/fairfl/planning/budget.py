@@ -185,12 +185,12 @@ class Planner:
     @cached_property
     def _runs(self) -> dict[tuple[str, Variant], tuple[int, list[Run]]]:
         """(setting, variant) -> how many of its runs are done, and the others."""
-        found = {}
+        states = {}
         for place, group in groupby(self.workload.runs, attrgetter("setting", "variant")):
             runs = list(group)
             left = [run for run in runs if not self.is_done(f"train/{run.id}")]
-            found[place] = len(runs) - len(left), left
-        return found
+            states[place] = len(runs) - len(left), left
+        return states
 
     def _candidates(self, seeds: int, open_verdicts: Counter[targets.Place]) -> Iterable[Purchase]:
         """The next run of each variant with this number of seeds, if it decides anything."""
