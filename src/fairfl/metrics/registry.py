@@ -229,7 +229,9 @@ def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> d
     models = assigned(memberships)
     metrics = {f"cluster_client_{k}": float(model) for k, model in enumerate(models)}
     return (
-        metrics if clusters is None else metrics | {"assignment_rand": adjusted_rand(models, clusters)}
+        metrics
+        if clusters is None
+        else metrics | {"assignment_rand": adjusted_rand(models, clusters)}
     )
 
 
