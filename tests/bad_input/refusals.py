@@ -1,13 +1,16 @@
 """What a refusal is: an expected error, one line per problem, with the words that lead out."""
 
 import signal
+from pathlib import Path
 
 import pytest
+import yaml
 
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 
 LONGEST = 700
+MISTAKES = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
 
 
 def check_lines(message, words, begins=""):

@@ -5,7 +5,7 @@ import pytest
 from fairfl.experiments import declaration, plugins
 from fairfl.runtime.errors import PluginError
 from fairfl.runtime.validation import SpecError
-from tests.bad_input.refusals import check_lines
+from tests.bad_input.refusals import MISTAKES, check_lines
 
 HEAD = """from pydantic import Field
 from fairfl.algorithms.interface import Aggregate, Algorithm
@@ -54,21 +54,10 @@ def test_the_head_itself_is_fine(read):
     assert read(HEAD).measurements == ("loss_received",) and read(HEAD).Config().mu == 0.1
 
 
-# What users of this project, of Flower, FedML, pfl-research and FLGo may type -> what they are told.
-MISSPELT = {
-    "configure_client": "'configure_clients'",
-    "agregate": "'aggregate'",
-    "on_round_end": "exchanges_per_round",
-    "fit": "hooks: init_state, configure_clients, aggregate",
-    "_configure_clients": "'configure_clients'",  # private, and nobody calls it
-    "__call__": "hooks: ",
-}
-
-
-@pytest.mark.parametrize("name", MISSPELT)
-def test_a_method_that_is_no_hook(read, name):
+@pytest.mark.parametrize(("name", "words"), MISTAKES["method"])
+def test_a_method_that_is_no_hook(read, name, words):
     text = f"{HEAD}\n    def {name}(self, state, received):\n        return None\n"
-    refused(read, text, f"{FILE}, line 16: Mine.{name} is not a hook of Algorithm", MISSPELT[name])
+    refused(read, text, f"{FILE}, line 16: Mine.{name} is not a hook of Algorithm", words)
 
 
 def test_every_fault_has_a_line(read):
@@ -76,25 +65,7 @@ def test_every_fault_has_a_line(read):
     assert len(refused(read, text, "line 16", "line 19").splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("self, state, reports", "self, reports", "takes (self, reports), it is given (self, state, reports)"),
-        ("self, state, reports", "self, state, reports, x", "takes (self, state, reports, x)"),
-        ("measurements =", "measurment =", "attribute of Algorithm; did you mean 'measurements'"),
-        ('("loss_received",)', "tuple(NAMES)", "Mine.measurements must be a literal, not tuple(NAMES)"),
-        ("    def aggregate", "    if True:\n      def aggregate", "expected attributes and methods, not if True:"),
-        ("    def aggregate", "    async def aggregate", "expected attributes and methods, not async def aggregate"),
-        ("(Algorithm[Config]", "(Mixed, Algorithm[Config]", "extends more than Algorithm"),
-        ("state\n", "state\n\n\ndef configure_clients(self, state, received):\n    pass\n", "is in no class"),
-        ("Field(0.1, ge", "Field(-1, ge", "default of mu: -1: Input should be greater than or equal to 0"),
-        ("class Config", "LIMIT = 1 / 0\n\n\nclass Config", "line 6: ZeroDivisionError: division by zero"),
-        ("def aggregate(", "def aggregate((", "line 13: SyntaxError: Function parameters cannot be parenthesized"),
-        ("(Algorithm[Config])", "", "0 classes extend Algorithm"),
-        ("class Config(Strict)", "class Config", "TypeError: no class Config(Strict)"),
-        ("mu: float", "mu: Unknown", "NameError"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "words"), MISTAKES["plugin"])
 def test_what_cannot_be_meant(read, old, new, words):
     assert HEAD.count(old) == 1
     refused(read, HEAD.replace(old, new), words, begins=FILE)

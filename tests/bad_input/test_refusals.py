@@ -4,7 +4,6 @@ Each entry of mistakes.yaml is written by the function of its name.
 """
 
 import pytest
-import yaml
 
 from fairfl.data.registry import load as load_data
 from fairfl.experiments.config import Config
@@ -17,7 +16,7 @@ from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import check, checked
-from tests.bad_input.refusals import refused
+from tests.bad_input.refusals import MISTAKES, refused
 from tests.unit.edited_papers import GONE, ROOT, changed, planned, read, written
 
 FIGURE, TABLE, DIGITS = "artifacts/figure1", "artifacts/table1", "settings/template_digits"
@@ -88,22 +87,20 @@ def data(folder, name, options):
     checked(options, load_data(name).Config, name)
 
 
-KINDS = (config, file, paper, plan, claim, figure, column, row, scale, patch, explanation, data)
+KINDS = (config, file, claim, figure, column, row, scale, patch, explanation, data)
 BEGINS = {config: "config.yaml: ", **dict.fromkeys((plan, claim, figure, column, row), "papers/")}
 
 
 def entries():
     """(how it is written, what is written, words of the refusal) of each entry."""
-    tables = yaml.safe_load((ROOT / "tests/bad_input/mistakes.yaml").read_text())
-    for name, places in tables.pop("paper").items():
+    for name, places in MISTAKES["paper"].items():
         for place, found in places.items():
             for key, value, words in found:
                 yield paper, (name, f"{place}/{key}".removeprefix("./"), value), words
-    for name, found in tables.pop("plan").items():
+    for name, found in MISTAKES["plan"].items():
         yield from ((plan, (name, changes), words) for changes, words in found)
     for kind in KINDS:
-        yield from ((kind, given, words) for *given, words in tables.pop(kind.__name__, []))
-    assert not tables
+        yield from ((kind, given, words) for *given, words in MISTAKES[kind.__name__])
 
 
 def options(plot):

@@ -14,26 +14,18 @@ from fairfl.runtime.errors import DataError, SourceError
 from tests.unit.data import toys
 
 
-def test_fetch_writes_the_marker(tmp_path, any_checksum, capsys):
-    mirror, folder, out = tmp_path / "m", tmp_path / "data", tmp_path / "o" / "m.json"
+def test_fetch_writes_the_marker(tmp_path, any_checksum):
+    mirror, out, name = tmp_path / "m", tmp_path / "o" / "m.json", "t10k-labels-idx1-ubyte.gz"
     toys.mnist(mirror / "mnist")
     arguments = ["--dataset", "mnist", "--options", '{"part": "test"}', "--offline"]
-    arguments += ["--folder", str(folder), "--out", str(out)]
+    arguments += ["--folder", str(tmp_path / "data"), "--out", str(out)]
     fetch.main([*arguments, "--mirror", "/nowhere", "--mirror", str(mirror)])
-    marker = json.loads(out.read_text())
-    data = (mirror / "mnist" / "t10k-labels-idx1-ubyte.gz").read_bytes()
-    assert marker["dataset"] == "mnist"
-    assert marker["files"][1] == {
-        "name": "t10k-labels-idx1-ubyte.gz",
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "bytes": len(data),
-        "path": "mnist/t10k-labels-idx1-ubyte.gz",
-        "source": "mirror",
-    }
-    assert str(tmp_path) not in out.read_text()
+    marker, data = json.loads(out.read_text()), (mirror / "mnist" / name).read_bytes()
+    about = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    assert marker["dataset"] == "mnist" and str(tmp_path) not in out.read_text()
+    assert marker["files"][1] == {"name": name, **about, "path": f"mnist/{name}", "source": "mirror"}
     fetch.main(arguments)
-    sources = [file["source"] for file in json.loads(out.read_text())["files"]]
-    assert sources == ["local folder", "local folder"]
+    assert [file["source"] for file in json.loads(out.read_text())["files"]] == ["local folder"] * 2
 
 
 def test_fetch_of_published_weights(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from fairfl.data import registry
 from fairfl.data.formats import csv_table
-from fairfl.data.interface import RemoteFile, assemble, content_sha256
+from fairfl.data.interface import assemble, content_sha256
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.runtime.errors import DataError
@@ -14,16 +14,11 @@ IMAGES = np.zeros((4, 1, 2, 2), np.uint8)
 LABELS = np.array([0, 1, 2, 1])
 
 
-def is_local(file: RemoteFile) -> bool:
-    """True for a user's own file, which nobody else has and no checksum vouches for."""
-    return file == csv_table.local_file(file.name)
-
-
 @pytest.mark.parametrize("name", names("data"))
 def test_every_module_has_the_interface(name):
     for file in registry.files(name, {}):
         assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in file.sha256)
-        assert file.urls or file.instead or is_local(file)
+        assert file.urls or file.instead or file == csv_table.local_file(file.name)  # which no checksum vouches for
     declared = declaration("data", name)
     assert declared.Config.model_json_schema() == registry.load(name).Config.model_json_schema()
     assert declared.PER_SEED is name.startswith("synthetic_")
@@ -31,11 +26,8 @@ def test_every_module_has_the_interface(name):
 
 def test_assemble_fills_in():
     data = assemble("d", 3, "a sentence", IMAGES, LABELS.astype(np.uint8), mean=0.5, std=2)
-    assert {k: v.dtype.name for k, v in data.tensors.items()} == {
-        "inputs": "uint8",
-        "labels": "int64",
-        "groups": "int64",
-    }
+    types = {name: tensor.dtype.name for name, tensor in data.tensors.items()}
+    assert types == {"inputs": "uint8", "labels": "int64", "groups": "int64"}
     assert data.tensors["groups"].tolist() == [0, 1, 2, 3]
     assert data.metadata == {
         "dataset": "d",

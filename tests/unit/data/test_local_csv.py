@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from fairfl.data import local_csv
 from fairfl.data.formats import csv_table
@@ -14,11 +16,7 @@ from fairfl.jobs import fetch
 from fairfl.runtime.errors import DataError, FairflError, SourceError
 from tests.unit.data import toys
 
-POINTS = """x,y,label,who
-1,0.5,no,ann
-2,-1,yes,bob
-3,1e-1,no,ann
-"""
+CASES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture()
@@ -32,55 +30,7 @@ def table(tmp_path):
     return prepare
 
 
-HOLES = """x,y,label,who
-1,10,no,ann
-NA,20,yes,bob
-5,?,no,ann
-3,30,,bob
-9,30,yes,
-"""
-
-GLUCOSE = "glucose,age,label\n0,0,0\n90,50,1\n100,40,0\n"
-TWICE = "x,score,label,score\n1,7,a,8\n2,7,b,8\n"  # a column that nobody uses may be there twice
-# Text, options, inputs, labels, owners, words of the source.
-SEXES = "sex,x,town,label\nf,1,b,u\nm,-1,a,v\n,1,b,u\nf,-1,b,v\n"
-TABLES = [
-    (POINTS, {"client": "who"}, [[1, 0.5], [2, -1], [3, 0.1]], [0, 1, 0], [0, 1, 0],
-     "table.csv: label from x, y; 3 samples, 2 classes (no, yes), 2 owners (ann, bob)"),
-    ("size,price,age\n1,10,3\n2,2.5,4\n", {"label": "price", "task": "number", "features": ["age"]}, [[3], [4]],
-     [10, 2.5], None, "price from age"),
-    # A byte order mark, carriage returns, blanks and empty lines; semicolons.
-    (b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n 2,b\r\n", {}, [[1], [2], [2]], [0, 1, 1], None, "(a, b)"),
-    ("x;label\n1;a\n2;b\n", {}, [[1], [2]], [0, 1], None, "label from x"),
-    (HOLES.replace("NA,20", "2,20"), {"client": "who", "missing": "drop"}, [[1, 10], [2, 20]], [0, 1], [0, 1],
-     "3 of 5 samples with missing cells ('', '?') left out"),
-    # Those without label or owner are left out and count in no mean.
-    (HOLES, {"client": "who", "missing": "mean"}, [[1, 10], [3, 20], [5, 15]], [0, 1, 0], [0, 1, 0],
-     "2 of 5 samples with missing cells ('') left out; missing cells are means"),
-    # Of no sex: the shares.
-    (SEXES, {"categories": ["sex", "town"], "missing": "mean", "standardize": True},
-     [[1, 0, 1, 0, 1], [0, 1, -1, 1, 0], [2 / 3, 1 / 3, 1, 0, 1], [1, 0, -1, 0, 1]], [0, 1, 0, 1], None,
-     "table.csv: label from sex (one-hot), x, town (one-hot); 4 samples"),
-    (POINTS, {"client": "label", "features": ["x"]}, [[1], [2], [3]], [0, 1, 0], [0, 1, 0],
-     "2 owners (no, yes), who are the classes"),
-    (POINTS, {"client": "x", "features": ["x", "y"]}, [[1, 0.5], [2, -1], [3, 0.1]], [0, 1, 0], [0, 1, 2], "3 owners"),
-    ("x,y,label\n1,7,a\n3,7,b\n5,7,a\n", {"standardize": True}, [[-(1.5**0.5), 0], [0, 0], [1.5**0.5, 0]], [0, 1, 0],
-     None, "; standardized"),
-    (GLUCOSE, {"na_values": {"glucose": [0]}, "missing": "drop"}, [[90, 50], [100, 40]], [1, 0], None, ""),
-    (GLUCOSE, {"na_values": {"glucose": [0]}, "missing": "mean"}, [[95, 0], [90, 50], [100, 40]], [0, 1, 0], None, ""),
-    # Lines are split where header and lines are split alike.
-    ('"Temp, C";label\n1;a\n2;b\n', {}, [[1], [2]], [0, 1], None, "label from Temp, C;"),
-    ('"Temp;\nin C",label\n"1",a\n2,b\n', {}, [[1], [2]], [0, 1], None, r"label from 'Temp;\nin C';"),
-    ("t|label\n1|a,b\n2|b,c\n", {}, [[1], [2]], [0, 1], None, "(a,b, b,c)"),
-    ("t\tlabel\n1\ta;b\n2\tb;c\n", {}, [[1], [2]], [0, 1], None, "(a;b, b;c)"),
-    ("t,label;kind\n1,a;b\n2,b;b\n", {"label": "label;kind"}, [[1], [2]], [0, 1], None, "(a;b, b;b)"),
-    (TWICE, {"features": ["x"]}, [[1], [2]], [0, 1], None, ""),
-    ("x,label\n1,TRUE\n2,FALSE\n", {}, [[1], [2]], [1, 0], None, "2 classes (FALSE, TRUE)"),
-    ("x,label\n1,TRUE\n2,True\n", {}, [[1], [2]], [0, 1], None, "(TRUE, True, of which some differ in case only)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "options", "inputs", "labels", "owners", "words"), TABLES)
+@pytest.mark.parametrize(("text", "options", "inputs", "labels", "owners", "words"), CASES["read"])
 def test_what_becomes_of_a_table(table, text, options, inputs, labels, owners, words):
     prepared = table(text, **options)
     tensors, metadata = prepared.tensors, prepared.metadata
@@ -91,17 +41,7 @@ def test_what_becomes_of_a_table(table, text, options, inputs, labels, owners, w
         assert tensors["client"].tolist() == owners
 
 
-@pytest.mark.parametrize(
-    ("words", "places"),
-    [
-        ("1 1.0 1e+0 +1 01 .5 5E-1 0.50", [1, 1, 1, 1, 1, 0, 0, 0]),
-        ("9007199254740993 9007199254740992 9007199254740993", [1, 0, 1]),  # one as floats
-        ("1 2 other 1.0 02", [0, 1, 2, 0, 1]),  # among words
-        ("482e9377160421985123466 1e3 1000 10e2 1e+3", [3, 2, 0, 1, 0]),  # of hexadecimal digits
-        ("TRUE True 1 FALSE 1", [2, 3, 0, 1, 0]),
-        ("\u0661 1 \u0661", [1, 0, 1]),
-    ],
-)
+@pytest.mark.parametrize(("words", "places"), CASES["alike"])
 def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, places):
     rows = "".join(f"{word},{word},{word},{n % 2}\n" for n, word in enumerate(words.split()))
     prepared = table("label,who,kind,x\n" + rows, client="who", categories=["kind"], task="classes").tensors
@@ -110,40 +50,10 @@ def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, pla
     assert prepared["inputs"][:, :-1].argmax(1).tolist() == places
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        (POINTS, {"label": "labels"}, "table.csv: no column 'labels', split at ','; did you mean 'label'"),
-        (POINTS, {}, "table.csv: sample 1: who: 'ann' is not a number .*name a feature of words in `categories`"),
-        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is a missing cell; give `missing: drop` or `missing: mean`"),
-        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is not a number"),
-        ("x,label\n?,a\nNA,b\n", {"missing": "mean"}, "x: no sample has a value"),
-        ("x,label\n1,?\nNA,b\n", {"missing": "drop"}, "no sample is left without a missing cell in label, x"),
-        ("x,label\n1,a\n2,a\n", {}, "column 'label' has one class only, 'a'"),
-        ("x,label\n1,a\n2\n", {}, "sample 2: label: '' is a missing cell; give `missing: drop`$"),
-        ("x,label\n1,a\n2,b,c\n", {}, "not CSV.*line 3"),
-        (POINTS + "4,4,yes,\n", {"client": "who"}, "sample 4: who: '' is a missing cell; give `missing: drop`$"),
-        (POINTS, {"features": ["x", "label"]}, "features: 'label' is the label"),
-        (POINTS, {"features": ["x"], "categories": ["y"]}, "categories: 'y' is not among the features"),
-        ("x,,label\n1,7,a\n2,8,b\n", {}, "column 2 has no name .*name the `features`, or write the file without its"),
-        ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is not a number"),
-        ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is not a finite number"),
-        ("x,label\n1,1.5\n2,2.5\n3,0.5\n", {}, "label: 3 classes in 3 samples; give `task: number` or `task"),
-        ("t,label\n2000000001,a\n2000000002,b\n2000000003,a\n", {}, "t: 3 distinct cells are 1 in float32; give"),
-        (TWICE, {}, "2 columns have the name 'score'"),
-        (TWICE, {"features": ["score"]}, "2 columns have the name 'score'"),
-        (TWICE, {"features": ["x"], "client": "score"}, "2 columns have the name 'score'"),
-        ("5.1,3.5,setosa\n4.9,3.0,virginica\n", {}, "no column 'label'; its first line must name the columns"),
-        (b"x,label\n1,caf\xe9\n2,b\n", {}, "table.csv: not UTF-8 .*from latin-1 perhaps"),
-        ('x,"q\nz"\n1,a\n', {}, r"known: x, 'q\\nz'$"),
-        ("x,label\n1,north\n2,nor\u200bth\n", {}, r"label: 'north' and 'nor\\u200bth' look alike: write one"),
-        ("x,label\n1,caf\u00e9\n2,cafe\u0301\n", {}, r"'caf\\xe9' and 'cafe\\u0301' look alike"),
-        (POINTS, {"na_values": {"z": [0]}}, "na_values: no column 'z'; known: x, y, label, who"),
-        ("x;label\n1,5;a\n2;b;c\n", {}, "not CSV, split at ';'"),
-        ("x,label\n", {}, "expected a header and a line per sample, found 1 lines in all"),
-        ("x,label\n1,b\n", {"task": "number"}, "sample 1: label: 'b' is not a number"),
-    ],
-)
+LATIN = (b"x,label\n1,caf\xe9\n2,b\n", {}, "table.csv: not UTF-8 .*from latin-1 perhaps")
+
+
+@pytest.mark.parametrize(("text", "options", "message"), [*CASES["refused"], LATIN])
 def test_what_cannot_be_read_is_named(table, text, options, message):
     with pytest.raises(DataError, match=message):
         table(text, **options)

@@ -8,6 +8,7 @@ from torchvision.models import MobileNet_V2_Weights, ResNet18_Weights
 
 from fairfl.data import pretrained
 from fairfl.runtime.errors import FairflError
+from tests.unit.data import toys
 
 NAME = "bert-base-uncased"
 
@@ -20,23 +21,17 @@ def places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def put(folder, files=pretrained.FILES):
-    folder.mkdir(parents=True)
-    for name in files:
-        (folder / name).write_text("x")
+def put(folder):
+    for name in pretrained.FILES:
+        toys.put(folder / name, b"x")
     return folder
 
 
-def put_in_cache(hub, name):
-    entry = hub / f"models--{name}"
-    (entry / "refs").mkdir(parents=True)
-    (entry / "refs" / "main").write_text("abc\n")
-    put(entry / "snapshots" / "old")
-    return put(entry / "snapshots" / "abc")
-
-
 def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
-    cached = put_in_cache(tmp_path / "home" / ".cache" / "huggingface" / "hub", NAME)
+    entry = tmp_path / "home/.cache/huggingface/hub" / f"models--{NAME}"
+    toys.put(entry / "refs/main", b"abc\n")
+    put(entry / "snapshots/old")
+    cached = put(entry / "snapshots/abc")
     assert pretrained.find(NAME) == cached
     fetched = put(tmp_path / "data" / NAME)
     assert tmp_path / pretrained.find(NAME) == fetched
@@ -52,12 +47,6 @@ def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
 # -- files of weights
 
 
-def weights_in(folder, name, content=b"weights"):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
-
-
 @pytest.fixture
 def name(monkeypatch):
     """The published file is a small one."""
@@ -67,29 +56,29 @@ def name(monkeypatch):
 
 
 def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_path, monkeypatch, name):
-    cached = weights_in(tmp_path / "home" / ".cache" / "torch" / "hub" / "checkpoints", name)
+    cached = toys.put(tmp_path / "home/.cache/torch/hub/checkpoints" / name, b"weights")
     assert pretrained.find_weights("imagenet", "resnet18") == cached
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     with pytest.raises(FairflError):
         pretrained.find_weights("imagenet", "resnet18")
-    cached = weights_in(tmp_path / "torch" / "hub" / "checkpoints", name)
+    cached = toys.put(tmp_path / "torch/hub/checkpoints" / name, b"weights")
     assert pretrained.find_weights("imagenet", "resnet18") == cached
     monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
     for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
-        put_there = weights_in(folder, name)
-        assert pretrained.find_weights("imagenet", "resnet18") == put_there
+        there = toys.put(folder / name, b"weights")
+        assert pretrained.find_weights("imagenet", "resnet18") == there
 
 
 def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
     found = hashlib.sha256(b"damaged").hexdigest()[:8]
-    path = weights_in(tmp_path / "data", name, b"damaged")
+    path = toys.put(tmp_path / "data" / name, b"damaged")
     message = f"{name}: damaged, or another file: its sha256 begins with {found}, not with the {name[9:17]} of its name"
     for choice in ("imagenet", str(path)):
         with pytest.raises(FairflError, match=message):
             pretrained.find_weights(choice, "resnet18")
     path.write_bytes(b"weights")
     assert pretrained.find_weights(str(path), "resnet18") == path
-    mine = weights_in(tmp_path / "home", "mine.pth", b"anything")
+    mine = toys.put(tmp_path / "home/mine.pth", b"anything")
     assert pretrained.find_weights("~/mine.pth", "resnet18") == mine
 
 
