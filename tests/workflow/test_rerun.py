@@ -376,12 +376,6 @@ def test_cores_and_environment_change_no_byte(own):
     assert summary["threads"] == 2 and summary["arithmetic"]["threads"] == "2"
 
 
-def test_the_old_name_of_the_key(case):
-    done = case.snakemake("--dry-run", config=["other_torch=rerun"], check=False)
-    assert done.returncode and "other_torch: unknown key; did you mean 'numerics_mismatch'?" in done.stdout
-    assert "Traceback" not in done.stdout
-
-
 # -- damage -----------------------------------------------------------------------------------------
 RUN = f"train/{LINEAR}/eagle/lambda=1.0/seed0"
 

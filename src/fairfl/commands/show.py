@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.judgement.cells import digits_of, metric_of
@@ -56,6 +56,9 @@ def main(root: Path, argv: list[str]) -> None:
     os.chdir(root)
     config = load(Path("config.yaml")) | ({"scale": args.scale} if args.scale else {})
     paper = args.artifact.partition("_")[0]
+    papers = yaml_files(Path("papers"))
+    if paper not in papers:
+        raise FairflError(f"fairfl show: no paper {shown(paper)}{nearest(paper, papers)}")
     workload = load_workload(Path.cwd(), config | {"papers": [paper]})
     scale, lines = _numbers(workload, args.artifact, always=bool(args.scale))
     lines = chosen(lines, args.words, args.artifact)
@@ -93,17 +96,16 @@ def _numbers(workload: Workload, artifact: str, always: bool) -> tuple[str, list
     """(scale, numbers of an artifact): those that were built, else stored ones, unless one scale is asked for."""
     scale = workload.scale.scale
     built = Path("results", scale)
-    names: dict[str, None] = {}
-    for path in [built / "comparison.csv", *sorted(built.glob("selections/*/comparison.csv"))]:
-        every = records(path, "comparison", ComparisonLine) if path.is_file() else []
-        if lines := [line for line in every if line.artifact == artifact]:
-            return scale, lines
-        names |= dict.fromkeys(line.artifact for line in every)
+    files = [built / "comparison.csv", *sorted(built.glob("selections/*/comparison.csv"))]
+    sources = [
+        (scale, records(path, "comparison", ComparisonLine)) for path in files if path.is_file()
+    ]
     if scale == SCALE or not always:
-        every = recorded_numbers(Path())
+        sources.append((SCALE, recorded_numbers(Path())))
+    for place, every in sources:
         if lines := [line for line in every if line.artifact == artifact]:
-            return SCALE, lines
-        names |= dict.fromkeys(line.artifact for line in every)
+            return place, lines
+    names = dict.fromkeys(line.artifact for _, every in sources for line in every)
     raise FairflError(
         f"fairfl show: no numbers of {shown(artifact)} at scale {scale}{nearest(artifact, names)}"
     )

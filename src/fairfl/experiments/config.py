@@ -188,8 +188,6 @@ class Config(_FromTheCommandLine):
     @classmethod
     def _read_null(cls, values: dict[str, Any]) -> dict[str, Any]:
         """`--config seeds=null` arrives as text."""
-        if "other_torch" in values:
-            raise ValueError("other_torch: unknown key; did you mean 'numerics_mismatch'?")
         texts = ("null", "~")
         return {key: None if value in texts else value for key, value in values.items()}
 

@@ -141,7 +141,13 @@ def summary(
     )
     published = numbers.total()
     never = sum(count for (_, by), count in numbers.items() if by is None)
-    unsure = totals(planner.compared, (), planner.workload.papers).numbers.inconclusive
+    # Stored numbers, and those of the last run, may be of more than what is selected.
+    selected = (
+        line
+        for line in planner.compared
+        if line.artifact in planner.workload.artifacts and (line.setting, line.variant) in numbers
+    )
+    unsure = totals(selected, (), planner.workload.papers).numbers.inconclusive
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} stored, "
         f"{total('missing'):,.0f} missing",
@@ -244,6 +250,7 @@ def command(root: Path, config: Config) -> str:
 def main(argv: list[str] | None = None) -> None:
     planner, asked = planner_of(argv, "plan", __doc__)
     budget, graph, root = asked.budget, planner.graph, planner.root
+    planner.rerun.say = print
     decided, page = decide(planner.rerun), graph.job("page").outputs[0]
     reasons = by_kind(decided)
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
@@ -256,15 +263,12 @@ def main(argv: list[str] | None = None) -> None:
         print(f"nothing to do at scale {scale}: every result is as today's code makes it; {page}")
         return
     jobs = {rule: counts.total() for rule, counts in reasons.items()}
-    print(
-        "\n".join(
-            [*would_run(reasons, scale), "", *summary(planner, rows, bought, budget, jobs), ""]
-        )
-    )
+    text = summary(planner, rows, bought, budget, jobs)
+    print(*would_run(reasons, scale), "", *text, "", sep="\n")
     if budget is not None:
         print("the jobs above are of all runs, not only of the budget's")
     if own := own_data.partition_own_data(planner.workload):
-        print("\n".join([*(f"{name}: {'; '.join(said)}" for name, said in own.items()), ""]))
+        print(*(f"{name}: {'; '.join(said)}" for name, said in own.items()), "", sep="\n")
     print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})

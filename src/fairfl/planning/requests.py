@@ -32,12 +32,8 @@ class Requests:
         self._estimated = estimated
 
     def _of(self, rule: str, wildcards: Any) -> Estimate | None:
-        words_by_name = dict(wildcards.items())
-        words = [
-            words_by_name[word]
-            for word in ("setting", "algorithm", "variant")
-            if word in words_by_name
-        ]
+        named = ("setting", "algorithm", "variant")
+        words = [word for name, word in wildcards.items() if name in named]
         return self._estimated(rule, *words) if self.is_cluster else None
 
     def seconds(self, rule: str) -> Callable[[Any], int]:

@@ -71,6 +71,8 @@ def test_a_word_that_names_nothing_has_the_nearest(clone):
         show.main(clone, [TABLE, "accuracy_meen"])
     with pytest.raises(FairflError, match="no numbers of 'fedfv_tabel3' at scale quick; did you mean 'fedfv_table"):
         show.main(clone, ["fedfv_tabel3"])
+    with pytest.raises(FairflError, match="fairfl show: no paper 'fedvf'; did you mean 'fedfv'"):
+        show.main(clone, ["fedvf_table3"])
     with pytest.raises(FairflError, match="at scale small"):
         show.main(clone, [TABLE, "--scale", "small"])
 

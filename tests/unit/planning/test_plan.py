@@ -81,6 +81,13 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(printed, load):
     assert " 67 are checked by what is done, " in tells
 
 
+def test_no_more_are_inconclusive_than_are_checked(printed):
+    """Stored numbers are of all papers, the selection is not."""
+    (tells,) = [line for line in printed(recorded="use", seeds=None) if line.startswith("decides: ")]
+    published, checked, unsure = map(int, re.findall(r"(\d+) (?:published|are checked|of them inconclusive)", tells))
+    assert 0 < unsure <= checked <= published < 200
+
+
 def test_the_command_that_runs_it_says_what_config_yaml_does_not(folder):
     usual = usual_config(folder).model_dump(mode="json")
     assert plan.command(folder, Config(**usual)) == "snakemake --cores all"
