@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 
 from fairfl.experiments.config import Config, VerdictConfig
@@ -28,62 +29,9 @@ from tests.defaults import CONFIG
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ("eagle", "fedeba", "focus", "fedfv", "vred")
-# What a test holds against the functions: v are the values, a those of a run and b those of its baseline, [K].
-_STD = "sqrt(mean((v - mean(v))**2))"
-_LOW, _HIGH = "mean(sort(v)[:max(1, floor({} * K))])", "mean(sort(v)[-max(1, floor({} * K)):])"
-_MEANS = ("accuracy_mean", "accuracy_global", "accuracy_balanced", "accuracy_balanced_recall", "loss_mean")
-FORMULAS = {
-    **dict.fromkeys(("gap_max", "gap_max_validation", "gap_max_mixed", "agnostic_loss"), "max(v)"),
-    **dict.fromkeys(("gap_min", "gap_min_validation", "gap_min_mixed", "accuracy_worst", "local_loss_min"), "min(v)"),
-    **dict.fromkeys(("gap_var", "gap_var_validation", "gap_var_mixed"), "sum((v - mean(v))**2) / (K - 1)"),
-    **dict.fromkeys(("gap_var_population", "accuracy_var"), "mean((v - mean(v))**2)"),
-    **dict.fromkeys(_MEANS, "mean(v)"),
-    **dict.fromkeys(("accuracy_std", "accuracy_parity", "loss_std", "loss_parity"), _STD),
-    **dict.fromkeys(("faa", "faa_last", "loss_gap"), "max(v) - min(v)"),
-    "local_loss_max": "max(v)",
-    "cv": f"{_STD} / mean(v)",
-    "angle_deg": "degrees(arccos(sum(v) / sqrt(K * sum(v**2))))",
-    "kl_uniform": "sum(v / sum(v) * log(K * v / sum(v)))",
-    **{f"accuracy_worst{p}": _LOW.format(p / 100) for p in (5, 10, 20)},
-    **{f"accuracy_best{p}": _HIGH.format(p / 100) for p in (5, 10, 20)},
-    **{f"accuracy_percentile{p}": f"percentile(v, {p})" for p in (5, 95)},
-    "improved_suffering_pct": "100 * mean((a > b)[b < mean(b)])",
-    "improved_suffering_gain": "mean((a - b)[b < mean(b)])",
-    "degraded_well_pct": "100 * mean((a < b)[b > mean(b)])",
-    "degraded_well_gain": "mean((a - b)[b > mean(b)])",
-    "cv_improvement_pct": "100 * (1 - std(a) / mean(a) / (std(b) / mean(b)))",
-    "accuracy_gain": "mean(a) - mean(b)",
-    "accuracy_worst10_gain": "mean(sort(a)[:max(1, floor(0.1 * K))]) - mean(sort(b)[:max(1, floor(0.1 * K))])",
-}
-OF = {
-    "accuracy": "accuracies a_k",
-    "recall": "mean recalls over the classes",
-    "loss": "losses F_k",
-    "gap": "gaps r_k = F_k − L*_k",
-    "gap_validation": "gaps on validation data",
-    "gap_mixed": "losses F_k minus L*_k on validation data",
-    "excess": "excess risks",
-    "excess_last": "excess risks over the surrogate's last epoch",
-    "curve": "mean accuracy along training",
-    "baseline": "accuracies a_k, and b_k of the artifact's `baseline`",
-    "optimum": "local optima L*_k",
-}
-# What neither a function's docstring nor a paper's YAML says.
-SAID = {
-    "gap_var_population": "variance of the gaps with divisor K",
-    "assignment_rand": "adjusted Rand index of the clusters that were found and the true ones",
-    "fair_angle_share": "share of the rounds with gradient alignment",
-    "epsilon": "of (epsilon, delta) differential privacy",
-    "n_skipped": "clients without samples in the part, which count in no metric",
-    "samples_validation": "validation samples of all clients",
-    "lambda_bound": "min_k p_k / (K − 1), the largest lambda of GiFair without negative weights",
-}
-FAMILIES = {"cluster_client": "model that serves the client", "gap_validation_client": "gap on validation data"}
-FAMILIES |= {"loss_client": "loss", "gap_client": "gap", "excess_client": "excess risk", "accuracy_client": "accuracy"}
-SELECTED = {
-    "best_mean": "in the evaluated round of the highest mean accuracy",
-    "least_var": "in the evaluated round of the least variance of the accuracies",
-}
+WORDS = yaml.safe_load((ROOT / "tests/reference.yaml").read_text(encoding="utf-8"))
+FORMULAS = {name: formula for formula, metrics in WORDS["formulas"].items() for name in metrics}
+OF, SAID, FAMILIES, SELECTED = (WORDS[key] for key in ("of", "said", "families", "selected"))
 
 
 def meanings() -> dict[str, str]:
@@ -114,12 +62,8 @@ def metrics() -> Iterator[tuple[str, ...]]:
     yield "assignment_rand", "", "the algorithm's clusters", SAID["assignment_rand"]
     yield "n_skipped", "count", "the setting", SAID["n_skipped"]
     for family in registry.FAMILIES:
-        yield (
-            f"{family}_k",
-            registry.FAMILIES[family],
-            "client k = 0, 1, ...; as a column `_k` is all",
-            FAMILIES[family],
-        )
+        clients = "client k = 0, 1, ...; as a column `_k` is all"
+        yield f"{family}_k", registry.FAMILIES[family], clients, FAMILIES[family]
     for name in STATISTICS:
         yield name, "", "the partition", meaning(name, None, said)
     for name in CONFIGURED:
@@ -161,15 +105,10 @@ def plot(name: str) -> Iterator[str]:
 def keys(schema: dict[str, Any]) -> Iterator[str]:
     """A table of the keys of a JSON schema's object; nothing if it has none."""
     required = schema.get("required", [])
-    lines = [
-        (
-            f"`{key}`",
-            "none" if key in required else f"`{json.dumps(one.get('default'), ensure_ascii=False)}`",
-            _kind(one),
-            one.get("description", ""),
-        )
-        for key, one in schema.get("properties", {}).items()
-    ]
+    lines = []
+    for key, one in schema.get("properties", {}).items():
+        default = "none" if key in required else f"`{json.dumps(one.get('default'), ensure_ascii=False)}`"
+        lines.append((f"`{key}`", default, _kind(one), one.get("description", "")))
     if lines:
         yield table(("option", "default", "values", "is"), iter(lines)) + "\n"
 

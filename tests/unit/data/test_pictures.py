@@ -3,8 +3,6 @@
 import io
 import pickle
 import random
-from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -27,91 +25,58 @@ def in_folders(part, classes, files):
     return [f"{part}/{name}/{file.format(name)}" for name in classes for file in files]
 
 
-class Archive(NamedTuple):
-    """An archive of pictures of three classes: names of each part in the order of the rows, what is passed over."""
-
-    module: ModuleType
-    path: str
-    parts: dict[str, list[str]]
-    others: dict[str, str]
-    source: str
-    side: int = 32
-    patches: dict[str, object] = {}
-
-
-TINY = {"side": 64, "patches": {"CLASSES": 3, "_PER_CLASS": {"train": 3, "val": 1}}}
 VALIDATION = "".join(f"val_{n}.JPEG\t{WNIDS[n - 2]}\t0\t32\t44\t62\n" for n in range(3))
-ARCHIVES = [
-    Archive(
-        cifar10,
-        "cifar10/cifar10_jpeg.tar.xz",
-        {part: in_folders(part, NATURE, JPEGS) for part in ("train", "test")},
-        {"files.tsv": "train/apple/0000.jpg\ta.png"},
-        "CIFAR-10, part all, JPEG-compressed copy, lossy",
-    ),
-    Archive(
-        cinic10,
-        "cinic10/CINIC-10.tar.gz",
-        {part: in_folders(f"./{part}", NATURE, PNGS) for part in ("train", "valid", "test")},
-        {"README.md": "about", "train/cat/notes.txt": "x"},
-        "CINIC-10, part all, as published; 0 images that are not RGB dropped",
-    ),
-    Archive(
-        tiny_imagenet,
-        "tiny_imagenet/tiny-imagenet-200.zip",
-        {
-            "train": in_folders(f"{ROOT}train", WNIDS, [f"images/{{}}_{n}.JPEG" for n in (0, 2, 10)]),
-            "val": [f"{ROOT}val/images/val_{n}.JPEG" for n in (2, 0, 1)],
-        },
-        {f"{ROOT}val/val_annotations.txt": VALIDATION, f"{ROOT}test/images/test_0.JPEG": "not read"},
-        "Tiny-ImageNet, part all, as published",
-        **TINY,
-    ),
-    Archive(
-        tiny_imagenet,
-        "tiny_imagenet/tiny_imagenet_subset.tar.xz",
-        {
-            "train": in_folders("train", WNIDS, ["{}_0.JPEG", "{}_1.JPEG"]),
-            "val": in_folders("test", WNIDS, ["v_7.JPEG"]),
-        },
-        {"train/n02480855/n02480855_0.JPEG": "of a class too many"},
-        "Tiny-ImageNet, part all, a subset: 6 of 9 train images and 3 of 3 val images, 3 classes",
-        **TINY,
-    ),
-]
+ARCHIVES = [  # the archive, its files by part in the order of the rows, files that are passed over, the source
+    (cifar10, "cifar10/cifar10_jpeg.tar.xz", {part: in_folders(part, NATURE, JPEGS) for part in ("train", "test")},
+     {"files.tsv": "train/apple/0000.jpg\ta.png"}, "CIFAR-10, part all, JPEG-compressed copy, lossy"),
+    (cinic10, "cinic10/CINIC-10.tar.gz",
+     {part: in_folders(f"./{part}", NATURE, PNGS) for part in ("train", "valid", "test")},
+     {"README.md": "about", "train/cat/notes.txt": "x"},
+     "CINIC-10, part all, as published; 0 images that are not RGB dropped"),
+    (tiny_imagenet, "tiny_imagenet/tiny-imagenet-200.zip",
+     {"train": in_folders(f"{ROOT}train", WNIDS, [f"images/{{}}_{n}.JPEG" for n in (0, 2, 10)]),
+      "val": [f"{ROOT}val/images/val_{n}.JPEG" for n in (2, 0, 1)]},
+     {f"{ROOT}val/val_annotations.txt": VALIDATION, f"{ROOT}test/images/test_0.JPEG": "not read"},
+     "Tiny-ImageNet, part all, as published"),
+    (tiny_imagenet, "tiny_imagenet/tiny_imagenet_subset.tar.xz",
+     {"train": in_folders("train", WNIDS, ["{}_0.JPEG", "{}_1.JPEG"]), "val": in_folders("test", WNIDS, ["v_7.JPEG"])},
+     {"train/n02480855/n02480855_0.JPEG": "of a class too many"},
+     "Tiny-ImageNet, part all, a subset: 6 of 9 train images and 3 of 3 val images, 3 classes"),
+]  # fmt: skip
 
 
 def colour(row):
     return 37 * row % 256, 101 * row % 256, 11 * row % 256
 
 
-def write(folder, archive):
-    """The archive with its files in mixed order, each picture of a colour of its own."""
-    names, blank = sum(archive.parts.values(), []), np.ones((archive.side, archive.side, 1))
+def write(path, parts, others, side=32):
+    """An archive with its files in mixed order, each picture of a colour of its own."""
+    names, blank = sum(parts.values(), []), np.ones((side, side, 1))
     kind = "PNG" if names[0].endswith("png") else "JPEG"
     members = [(name, toys.picture(blank * colour(row), kind)) for row, name in enumerate(names)]
-    members += [(name, text.encode()) for name, text in archive.others.items()]
+    members += [(name, text.encode()) for name, text in others.items()]
     random.Random(0).shuffle(members)
-    pack = toys.zipped if archive.path.endswith("zip") else toys.tar
-    toys.put(folder / archive.path, pack(members))
+    toys.put(path, (toys.zipped if path.suffix == ".zip" else toys.tar)(members))
 
 
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.path)
-def test_rows_are_in_the_order_of_part_class_and_file(tmp_path, monkeypatch, archive):
-    for key, value in archive.patches.items():
-        monkeypatch.setattr(archive.module, key, value)
-    write(tmp_path, archive)
-    data = archive.module.prepare(tmp_path, archive.module.Config(), 0)
-    sizes, inputs = [len(names) for names in archive.parts.values()], data.tensors["inputs"]
-    assert inputs.shape == (sum(sizes), 3, archive.side, archive.side) and inputs.dtype == np.uint8
+@pytest.mark.parametrize(("module", "path", "parts", "others", "source"), ARCHIVES, ids=[row[1] for row in ARCHIVES])
+def test_rows_are_in_the_order_of_part_class_and_file(tmp_path, monkeypatch, module, path, parts, others, source):
+    side = 64 if module is tiny_imagenet else 32
+    if module is tiny_imagenet:
+        monkeypatch.setattr(tiny_imagenet, "CLASSES", 3)
+        monkeypatch.setattr(tiny_imagenet, "_PER_CLASS", {"train": 3, "val": 1})
+    write(tmp_path / path, parts, others, side)
+    data = module.prepare(tmp_path, module.Config(), 0)
+    sizes, inputs = [len(names) for names in parts.values()], data.tensors["inputs"]
+    assert inputs.shape == (sum(sizes), 3, side, side) and inputs.dtype == np.uint8
     colours = np.array([colour(row) for row in range(len(inputs))])
     assert np.abs(inputs.astype(int) - colours[:, :, None, None]).max() <= 3, "compression moves it by a step or two"
     assert data.tensors["labels"].tolist() == [label for n in sizes for label in np.repeat(range(3), n // 3)]
-    assert data.metadata["source"] == archive.source
-    if archive.module is not cinic10:
+    assert data.metadata["source"] == source
+    if module is not cinic10:
         assert data.tensors["official_test"].tolist() == [0] * sizes[0] + [1] * sizes[1]
-    for part, rows in zip(archive.parts, np.split(np.arange(len(inputs)), np.cumsum(sizes)[:-1]), strict=True):
-        tensors = archive.module.prepare(tmp_path, archive.module.Config(part=part), 0).tensors
+    for part, rows in zip(parts, np.split(np.arange(len(inputs)), np.cumsum(sizes)[:-1]), strict=True):
+        tensors = module.prepare(tmp_path, module.Config(part=part), 0).tensors
         np.testing.assert_array_equal(tensors["inputs"], inputs[rows])
         assert "official_test" not in tensors
 
@@ -151,21 +116,6 @@ def put_batches(path, key, batches):
     return np.concatenate(images).reshape(-1, 3, 32, 32)
 
 
-@pytest.fixture
-def batches(tmp_path):
-    """CIFAR-10 as published, with four rows in each batch."""
-    names = [*(f"cifar-10-batches-py/data_batch_{n}" for n in range(1, 6)), "cifar-10-batches-py/test_batch"]
-    labels = {name: [n, 0, 9, n] for n, name in enumerate(names)}
-    return put_batches(tmp_path / "cifar10/cifar-10-python.tar.gz", b"labels", labels)
-
-
-def test_cifar10_as_published(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, cifar10.Config(), 0)
-    np.testing.assert_array_equal(data.tensors["inputs"], batches)
-    assert data.tensors["labels"].tolist() == [label for n in range(6) for label in (n, 0, 9, n)]
-    assert data.tensors["official_test"].tolist() == [0] * 20 + [1] * 4
-
-
 def test_cifar100_as_published_has_fine_and_coarse_labels(tmp_path):
     parts = {"cifar-100-python/train": [0, 99, 50, 7], "cifar-100-python/test": [1, 99, 50, 7]}
     images = put_batches(tmp_path / "cifar100/cifar-100-python.tar.gz", b"fine_labels", parts)
@@ -177,15 +127,25 @@ def test_cifar100_as_published_has_fine_and_coarse_labels(tmp_path):
     assert (coarse.tensors["labels"].tolist(), coarse.metadata["classes"]) == ([4, 13, 16, 7, 1, 13, 16, 7], "20")
 
 
-def test_forms(batches, tmp_path):
-    def source(**options):
-        data = cifar10.prepare(tmp_path, cifar10.Config(**{"part": "test", **options}), 0)
-        return data.metadata["source"].split(", ", 2)[2]
+def test_cifar10_as_published_and_in_its_lossy_form(tmp_path):
+    def prepared(**options):
+        return cifar10.prepare(tmp_path, cifar10.Config(**options), 0)
 
-    write(tmp_path, ARCHIVES[0])
+    def source(**options):
+        return prepared(part="test", **options).metadata["source"].split(", ", 2)[2]
+
+    names = [*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]
+    labels = {f"cifar-10-batches-py/{name}": [n, 0, 9, n] for n, name in enumerate(names)}
+    pickles = tmp_path / "cifar10/cifar-10-python.tar.gz"
+    images, tensors = put_batches(pickles, b"labels", labels), prepared().tensors
+    np.testing.assert_array_equal(tensors["inputs"], images)
+    assert tensors["labels"].tolist() == [label for n in range(6) for label in (n, 0, 9, n)]
+    assert tensors["official_test"].tolist() == [0] * 20 + [1] * 4
+    _, path, parts, others, _ = ARCHIVES[0]
+    write(tmp_path / path, parts, others)
     published, lossy = "as published", "JPEG-compressed copy, lossy"
     assert (source(), source(form="pickle"), source(form="jpeg")) == (published, published, lossy)
-    (tmp_path / "cifar10" / "cifar-10-python.tar.gz").unlink()
+    pickles.unlink()
     assert (source(), source(form="jpeg")) == (lossy, lossy)
     with pytest.raises(SourceError, match="cifar-10-python.tar.gz: missing"):
         source(form="pickle")

@@ -88,15 +88,11 @@ def test_every_method_has_as_many_trials_and_these_see_neither_seeds_nor_test_da
         assert grid and all(workload.settings[point].reported_part == "validation" for point in grid)
 
 
-def test_runs_are_tuned_without_being_asked_for(root):
-    workload = load(root, paper="fairbench")
-    runs = workload.runs_of("fairbench_shards")
-    assert len(runs) == 20 * 5 and all(run.variant.tuned for run in runs)
-
-
-def test_a_choice_is_made_of_its_own_algorithms_trials(root):
-    """And that of the baseline, which runs beside whatever is selected."""
+def test_runs_are_tuned_without_being_asked_for_by_their_own_algorithms_trials(root):
+    """And the baseline's, which runs beside whatever is selected."""
     both, alone = load(root, paper="fairbench"), load(root, paper="fairbench", algorithms=["qffl"])
+    runs = both.runs_of("fairbench_shards")
+    assert len(runs) == 20 * 5 and all(run.variant.tuned for run in runs)
     for job in (trials, tune):
         for algorithm in ("qffl", "fedavg"):
             assert job.spec(both, "fairbench_shards", algorithm) == job.spec(alone, "fairbench_shards", algorithm)
@@ -131,12 +127,8 @@ artifacts:
 """
 
 
-def read(text):
-    return _with_templates(yaml.safe_load(text), "papers/x.yaml")
-
-
 def test_a_setting_is_a_line_of_levels_and_an_artifact_names_levels():
-    paper = read(GRID)
+    paper = _with_templates(yaml.safe_load(GRID), "papers/x.yaml")
     one, two, three = paper["settings"].values()
     assert one == {
         "clients": 2, "rounds": 7, "model": {"name": "mlp", "hidden": [8]}, "partition": {"name": "plain"},
@@ -144,8 +136,5 @@ def test_a_setting_is_a_line_of_levels_and_an_artifact_names_levels():
     }  # fmt: skip
     assert (two["clients"], two["rounds"]) == (3, 9)  # later factors win, and what the setting says itself
     assert three == {key: value for key, value in two.items() if key != "levels"} | {"rounds": 2}
-    assert [artifact["settings"] for artifact in paper["artifacts"].values()] == [
-        ["x_one", "x_two"],
-        ["x_two"],
-        ["x_three"],
-    ]
+    shown = [artifact["settings"] for artifact in paper["artifacts"].values()]
+    assert shown == [["x_one", "x_two"], ["x_two"], ["x_three"]]

@@ -89,10 +89,8 @@ def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
     spec = timing.spec(workload, "ten")
     assert json.loads(canonical(spec)) == spec
     assert (spec["rounds"], spec["inferences"], spec["metrics"], spec["clients"]) == (20, 100, 100, 3)
-    assert [(variant["algorithm"], variant["shown"], variant["seed"]) for variant in spec["variants"]] == [
-        ("fedavg", "", 5),
-        ("qffl", "q=1.0", 5),
-    ]
+    variants = [(variant["algorithm"], variant["shown"], variant["seed"]) for variant in spec["variants"]]
+    assert variants == [("fedavg", "", 5), ("qffl", "q=1.0", 5)]
     training = train.spec_of_run(workload, Run("ten", Variant("qffl", {"q": 1.0}), 5))
     assert spec["variants"][1] == {"shown": "q=1.0", **training, "seed": 5}
 
@@ -118,9 +116,8 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
         "clusters": 2, "method": "trained", "epochs": setting.rounds * setting.local_epochs,
         "every": setting.local_epochs, "batch_size": "setting",
     }  # fmt: skip
-    assert graph_of(load).job(f"surrogate/{SETTING}/seed12/cluster1").spec == canonical(
-        spec | {"seed": 12, "cluster": 1}
-    )
+    job = graph_of(load).job(f"surrogate/{SETTING}/seed12/cluster1")
+    assert job.spec == canonical(spec | {"seed": 12, "cluster": 1})
 
 
 def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(root):
