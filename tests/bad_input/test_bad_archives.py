@@ -11,7 +11,7 @@ from fairfl.data import checks, femnist, reddit
 from fairfl.data.download import FileSources
 from fairfl.data.formats import archives
 from fairfl.data.interface import RemoteFile
-from tests.bad_input.refusals import names, refused
+from tests.bad_input.refusals import MISTAKES, names, refused
 from tests.unit.data import toys
 from tests.unit.data.toys import member, put
 
@@ -24,8 +24,9 @@ def zipped(**contents):
     return toys.zipped(contents.items())
 
 
-def leaf(x="[[" + "1.0," * 783 + "1.0]]", y="[5]"):
-    return f'{{"users": ["a"], "user_data": {{"a": {{"x": {x}, "y": {y}}}}}}}'
+def leaf(x="[[" + "1.0," * 783 + "1.0]]", y="[5]", users='["a"]', data=None):
+    data = data or f'{{"a": {{"x": {x}, "y": {y}}}}}'
+    return f'{{"users": {users}, "user_data": {data}}}'
 
 
 def words_of(users):
@@ -67,14 +68,8 @@ FILES = [
     (read_zip, zipped(b=b"x"), "x.zip: damaged archive"),
     (read_zip, zipped(a=b"x" * 100).replace(b"\x08\x00", b"\x63\x00"), "x.zip: damaged archive"),
     (read_leaf, "[" * 100_000, "nested too deep"),
-    (read_leaf, leaf(x="[[NaN]]"), "NaN is not a number of JSON"),
-    (read_leaf, leaf(x="[[1,2]]"), "not a file of LEAF (cannot reshape"),
     (read_leaf, leaf(x="[[" + "2," * 783 + "2]]"), "a pixel is not within 0..1"),
-    (read_leaf, leaf(y="[62]"), "labels row 0 is 62; expected 0..61"),
-    (read_leaf, leaf(y="[5, 5]"), "writer a has 1 images and 2 labels"),
-    (read_leaf, '{"users": [], "user_data": {}}', "holds no characters"),
-    (read_leaf, leaf().replace('"users"', '"users": [], "users"'), "'users' is given twice"),
-    (read_leaf, leaf().replace('["a"]', '["a", "a"]'), "writer a comes twice"),
+    *((read_leaf, leaf(**given), words) for given, words in MISTAKES["leaf"]),
     (read_reddit, "{", "reddit_subsampled.zip: "),
     (read_reddit, words_of('["a", "a"]'), "'a' is given twice"),
     (read_reddit, words_of("null"), "not in LEAF's form"),

@@ -10,7 +10,7 @@ from safetensors.numpy import save
 from fairfl.models import weights
 from fairfl.simulation.clients import load_clients
 from fairfl.values import result_files, tables
-from tests.bad_input.refusals import refused
+from tests.bad_input.refusals import MISTAKES, refused
 
 SAID = {"classes": "3", "scale_mean": "0.0", "scale_std": "1.0", "source": "made"}
 ROWS = np.arange(12)
@@ -51,9 +51,9 @@ def deal(folder, **columns):
     clients(folder, deal={name: values for name, values in (DEAL | columns).items() if values is not None})
 
 
-def content(folder, name, content):
+def content(folder, name, text):
     path = folder / name
-    path.write_bytes(content)
+    path.write_bytes(text.encode("latin-1"))
     if name == "client0.json":
         result_files.read(path, result_files.LocalOptimumResult)
     elif name == "tidy.csv":
@@ -62,17 +62,6 @@ def content(folder, name, content):
         weights.start(torch.nn.Linear(1, 1), "M", str(path), "resnet18", "fc")
 
 
-def optimum(loss):
-    """A local optimum whose last loss is this JSON."""
-    return {"name": "client0.json", "content": b'{"loss_train": 1, "loss_validation": null, "loss_test": %s}' % loss}
-
-
-def table(text):
-    return {"name": "tidy.csv", "content": text}
-
-
-HEAD = b"setting,seed,value\n"
-CLUSTERS = "clusters"
 FILES = [
     (clients, {"data": b""}, "data.safetensors: damaged ("),
     (clients, {"data": save(DATA, SAID)[:-5]}, "data.safetensors: damaged ("),
@@ -95,21 +84,8 @@ FILES = [
     (deal, {"part": changed(ROWS % 3, 5, 3)}, "part is 3 in line 5; expected 0..2"),
     (deal, {"turn": changed(ROWS % 4, 0, 9)}, "turn is 9 in line 0; expected 0..3"),
     (deal, {"label": changed(ROWS % 3, 0, 3)}, "data.safetensors, train part: labels row"),
-    *((clients, {"clusters": text}, CLUSTERS) for text in ("[0]", "[0, -1]", "null", "[0, 1.0]", "x")),
-    (content, {"name": "client0.json", "content": b""}, "json: damaged: not valid JSON"),
-    (content, {"name": "client0.json", "content": b"[]"}, "damaged: []: expected a mapping"),
-    (content, {"name": "client0.json", "content": b'{"loss_train": 1}'}, "missing; it has no default; delete it and r"),
-    (content, optimum(b"NaN"), "NaN is not a number of JSON"),
-    (content, optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
-    (content, optimum(b'1, "loss_test": 2'), "'loss_test' is given twice"),
-    (content, table(b""), "tidy.csv: no column 'setting'"),
-    (content, table(HEAD + b"a,1,2,3\n"), "tidy.csv, line 2: expected 3 cells"),
-    (content, table(HEAD + b"a,x,1\n"), "line 2: seed: 'x' is not a whole number"),
-    (content, table(HEAD + b"a,1,one\n"), "line 2: value: 'one' is not a number"),
-    (content, table(HEAD + b"a,1,1\n\xff,1,1\n"), "not a CSV file in UTF-8"),
-    (content, table(HEAD + b'"a,1,1\n'), "not a CSV file in UTF-8"),
-    (content, {"name": "w.pth", "content": b"PK\x03\x04garbage"}, "w.pth: no file of weights"),
-    (content, {"name": "w.pth", "content": b"cos\nsystem\n(S'true'\ntR."}, "w.pth: no file of weights"),
+    *((clients, {"clusters": text}, "clusters") for text in ("[0]", "[0, -1]", "null", "[0, 1.0]", "x")),
+    *((content, {"name": name, "text": text}, words) for name, text, words in MISTAKES["files"]),
 ]
 
 
