@@ -29,10 +29,10 @@ from typing import Any
 from fairfl.commands.experiment import experiment
 from fairfl.commands.new import checked
 from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.origin import origin
-from fairfl.experiments.paper import Artifact
 from fairfl.experiments.plugins import PACKAGE, names
 from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant

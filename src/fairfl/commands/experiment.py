@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from fairfl.commands.new import SKELETONS
-from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.artifact import Artifact, Row
 from fairfl.experiments.plugins import PACKAGE
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.config import Config
-from fairfl.experiments.paper import Artifact, Paper
-from fairfl.experiments.references import left_out
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Variant, selected_by
-from fairfl.runtime.plain_data import shown
+from fairfl.runtime.plain_data import few, shown
 from fairfl.runtime.validation import SpecError, nearest
 
 
@@ -44,9 +44,23 @@ class ExperimentSelection:
             return every
         for wanted in self.config.artifacts:
             if wanted not in every:
-                why = left_out(self, wanted) or nearest(wanted, every)
+                why = self.why_left_out(wanted) or nearest(wanted, every)
                 raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{why}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
+
+    def why_left_out(self, name: str) -> str:
+        """Key that leaves out a paper or an artifact that there is; "" for names of nothing."""
+        paper, _, key = name.partition("_")
+        if paper in self.faulty:
+            return f": {self.faulty[paper]}"
+        if paper in self.unselected:
+            return f": `papers` leaves out {paper}"
+        if paper not in self.config.papers or key not in self.papers[paper].artifacts:
+            return ""
+        settings = self.papers[paper].artifacts[key].settings
+        if settings and not any(map(self.selected, settings)):
+            return f": `settings` leaves out all that it shows: {few(settings, 3)}"
+        return ": `artifacts` leaves it out"
 
     @cached_property
     def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:

@@ -1,329 +1,22 @@
-"""Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
+"""config.yaml, papers and a scale read into one workload, whose names are all there. Nothing here imports torch."""
 
+import fnmatch
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.calibration import Point, points
 from fairfl.experiments.config import Config, with_papers
-from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.origin import INFERENCE, TRAINING, origin
-from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, patched
-from fairfl.experiments.references import check_references, trials_owner
-from fairfl.experiments.searches import product
-from fairfl.experiments.selection import ExperimentSelection
-from fairfl.experiments.setting import Data, Setting, Tuning
-from fairfl.experiments.sharing import Sharing, with_setting_owners
+from fairfl.experiments.runs import Workload
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.sharing import with_setting_owners
 from fairfl.experiments.strict import load, yaml_files
-from fairfl.experiments.variant import (
-    Run,
-    Variant,
-    format_hyperparameters,
-    split_modifiers,
-)
+from fairfl.experiments.variant import Run, names_of, selected_by
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain_data import shown
 from fairfl.runtime.validation import SpecError, check, nearest
-
-
-@dataclass
-class Workload(ExperimentSelection):
-    """Everything that `snakemake` may be asked for, at one scale."""
-
-    # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
-    _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
-    _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
-    # Names of jobs that there may be, of those that take long; None: all.
-    available: frozenset[str] | None = None
-    _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
-    _tunings: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
-    # All parameters by setting, algorithm and what is given, so that each is validated once.
-    _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
-
-    # -- data ---------------------------------------------------------------------------------
-    def prepared(self, setting: str, seed: int) -> str:
-        """Key of the prepared data: data set, options that differ from default, seed if sampled again for each one."""
-        if (setting, seed) not in self._keys:
-            data = self.settings[setting].data
-            declared = declaration("data", data.name)
-            defaults = declared.Config().model_dump(mode="json")
-            changed = {key: value for key, value in data.options.items() if value != defaults[key]}
-            suffix = f"-{fingerprint(changed)[:8]}" if changed else ""
-            key = f"{data.name}{suffix}" + (f"_seed{seed}" if declared.PER_SEED else "")
-            self._keys[setting, seed] = key
-            self._first.setdefault(key, (setting, seed))
-        return self._keys[setting, seed]
-
-    def prepared_by(self, key: str) -> tuple[Data, int]:
-        """The data set, and a seed, that have this key. Raises KeyError if no setting uses it."""
-        if key not in self._first:
-            for name in self.settings:
-                for seed in self.settings[name].seeds:
-                    self.prepared(name, seed)
-        setting, seed = self._first[key]
-        return self.settings[setting].data, seed
-
-    # -- runs ---------------------------------------------------------------------------------
-    @cached_property
-    def variants(self) -> dict[str, dict[Variant, Variant]]:
-        """setting -> {variant: variant as the artifact that comes first writes it}, over the selected artifacts."""
-        table: dict[str, dict[Variant, Variant]] = {}
-        for artifact, setting in self.shown_settings():
-            for row in artifact.variants_in(setting) if "tidy" in artifact.origins else ():
-                if not self.wants(row.variant) and row != artifact.baseline:
-                    continue
-                variant = self._running(setting, row)
-                first = table.setdefault(setting, {}).setdefault(variant, variant)
-                if repr(first.values) != repr(variant.values):
-                    self._check_equal(setting, first, variant)
-                if before := self._before(setting, variant):
-                    table[setting].setdefault(before, before)
-        return table
-
-    def _check_equal(self, setting: str, first: Variant, variant: Variant) -> None:
-        """Raises SpecError if two variants that are named alike train with other values, such as 1 and '1'."""
-        if repr(self._values(setting, first)) != repr(self._values(setting, variant)):
-            both = " and ".join(shown(dict(one.values)) for one in (first, variant))
-            where = f"{self.file_of(setting)}: {setting}: {variant.algorithm}"
-            raise SpecError(f"{where}: {both} are two values that files name alike: write another")
-
-    def _running(self, setting: str, row: Row) -> Variant:
-        """The variant that runs for a row, tuned if config.yaml or the setting asks for that."""
-        return Variant(
-            row.algorithm, row.hyperparameters, self.takes_choice(setting, row.algorithm)
-        )
-
-    def _before(self, setting: str, variant: Variant) -> Variant | None:
-        """The variant that must have run first, `depends_on` in the algorithm's file."""
-        depends_on = declaration("algorithms", variant.algorithm).depends_on
-        if depends_on is None:
-            return None
-        first, shared = depends_on
-        values = self._values(setting, variant)
-        return Variant(first, {key: values[key] for key in shared})
-
-    def predecessor(self, run: Run) -> Run | None:
-        """The run whose memberships a run starts from; None if it needs none."""
-        before = self._before(run.setting, run.variant)
-        return Run(run.setting, before, run.seed) if before else None
-
-    def run(self, setting: str, algorithm: str, folder: str, seed: int) -> Run:
-        """The run with these wildcards. Raises SpecError if the setting has no such variant."""
-        name, variants = f"{algorithm}/{folder}", self.variants.get(setting, {})
-        if variant := variants.get(Variant.from_folder(algorithm, folder)):
-            return Run(setting, variant, seed)
-        hint = nearest(name, [f"{variant.algorithm}/{variant.folder}" for variant in variants])
-        raise SpecError(f"{setting}: no run {shown(name)}{hint}")
-
-    @cached_property
-    def sharing(self) -> Sharing:
-        """Users of each setting, who describe algorithms and metrics there."""
-        return Sharing(self.papers, self.config.papers, self.paper_of)
-
-    @cached_property
-    def shown(self) -> list[str]:
-        """Settings with runs that an artifact shows, so without points of searches."""
-        used = {setting for artifact, setting in self.shown_settings() if artifact.rows}
-        return [setting for setting in self.variants if setting in used]
-
-    @cached_property
-    def seconds(self) -> dict[str, set[str]]:
-        """setting -> timed metrics that the selected artifacts print for it."""
-        seconds: dict[str, set[str]] = {}
-        for artifact, setting in self.shown_settings():
-            for metric in artifact.columns_in.get(setting, artifact.columns):
-                if origin(metric) == "timed":
-                    seconds.setdefault(setting, set()).add(metric)
-        return seconds
-
-    @cached_property
-    def timed_variants(self) -> dict[str, list[Variant]]:
-        """setting -> variants whose seconds are printed, as reported: never tuned."""
-        table: dict[str, dict[Variant, None]] = {}
-        for artifact, setting in self.shown_settings():
-            for row in artifact.rows_in(setting):
-                columns = artifact.columns_for(row.algorithm, setting)
-                if self.wants(row.variant) and {*TRAINING, *INFERENCE} & {*columns}:
-                    table.setdefault(setting, {}).setdefault(row.variant)
-        return {setting: list(variants) for setting, variants in table.items()}
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """Every training job, without `local_only` (its results are the local optima)."""
-        return [
-            Run(setting, variant, seed)
-            for setting, variants in self.variants.items()
-            for variant in variants
-            if declaration("algorithms", variant.algorithm).is_federated
-            for seed in self.settings[setting].seeds
-            if self.has("train", f"{setting}/{variant.algorithm}/{variant.folder}/seed{seed}")
-        ]
-
-    def has(self, rule: str, name: str) -> bool:
-        """True unless a job is not available."""
-        return self.available is None or f"{rule}/{name}" in self.available
-
-    def reference_seeds(self, setting: str) -> list[int]:
-        """Seeds whose local optima and surrogates are needed: those with a run, if there may not be all."""
-        seeds = self.settings[setting].seeds
-        if self.available is None:
-            return seeds
-        return sorted({run.seed for run in self.runs_of(setting)}, key=seeds.index)
-
-    def restricted_to(self, available: frozenset[str]) -> "Workload":
-        """Workload with these jobs alone, among jobs that take long or need data."""
-        return replace(self, available=available)
-
-    def baseline(self, setting: str) -> Variant | None:
-        """The variant that the runs of a setting are compared with, if an artifact asks for that."""
-        for artifact, name in self.shown_settings():
-            if artifact.baseline and name == setting:
-                return self._running(setting, artifact.baseline)
-        return None
-
-    @cached_property
-    def _runs(self) -> dict[str, list[Run]]:
-        return {name: list(runs) for name, runs in groupby(self.runs, attrgetter("setting"))}
-
-    def runs_of(self, setting: str) -> list[Run]:
-        return self._runs.get(setting, [])
-
-    def hyperparameters(self, run: Run) -> dict[str, Any]:
-        """All parameters of the algorithm: row values over the setting's over the paper's defaults over the file's."""
-        return self._values(run.setting, run.variant)
-
-    def _values(self, setting: str, variant: Variant) -> dict[str, Any]:
-        algorithm = variant.algorithm
-        usage = self.sharing.usage(setting, algorithm)
-        of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
-        given = {
-            **(usage.defaults if usage else {}),
-            **of_setting,
-            **split_modifiers(dict(variant.values))[0],
-        }
-        key = setting, algorithm, repr(given)
-        if key not in self._checked:
-            where = (
-                f"papers/{self.sharing.author(setting, algorithm)}.yaml",
-                f"{setting}: {variant}",
-            )
-            self._checked[key] = parameters("algorithms", algorithm, given, *where)
-        return dict(self._checked[key])
-
-    def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
-        """The modifiers of the variant, each with all its parameters: row values over the setting's over the paper's
-        defaults over the file's.
-
-        Raises SpecError for one that does not exist, or that the algorithm or the loss of the setting does not allow.
-        """
-        paper, setting = self.papers[self.paper_of[run.setting]], self.settings[run.setting]
-        file, where = self.file_of(run.setting), f"{run.setting}: {run.variant}"
-        modifiers = {}
-        for name, parameters_of_row in split_modifiers(dict(run.variant.values))[1].items():
-            values = {
-                **paper.modifiers.get(name, {}),
-                **setting.modifiers.get(name, {}),
-                **parameters_of_row,
-            }
-            modifiers[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
-            losses = declaration("modifiers", name).losses
-            if name in declaration("algorithms", run.algorithm).incompatible_modifiers:
-                raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
-            if losses is not None and setting.loss not in losses:
-                raise SpecError(
-                    f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}"
-                )
-        return modifiers
-
-    # -- grids --------------------------------------------------------------------------------
-    def calibration_grid(self, setting: str) -> dict[str, Point]:
-        """Setting id of each point of the grid over a setting's unstated facts; the named choices come first.
-
-        Each is added to `settings` on first use, with FedAvg alone.
-        """
-        unstated, where = self._search(setting, "unstated")
-        if setting not in self._calibrations:
-            self._calibrations[setting] = {
-                f"{setting}~calibration~{format_hyperparameters(point.options)}": point
-                for point in points(self.settings[setting], unstated, *where)
-            }
-            for name, point in self._calibrations[setting].items():
-                data = point.setting.model_dump(mode="json")
-                self._add(name, data, where, [Variant(unstated.algorithm, {})])
-        return self._calibrations[setting]
-
-    def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
-        """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
-
-        Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
-        selected or not: a baseline is tuned, too.
-        """
-        tuning, where = self._search(setting, "tuning")
-        if tuning.trials_of:
-            return self.tuning_grid(trials_owner(self, setting, tuning))
-        if setting not in self._tunings:
-            variants = [
-                Variant(algorithm, row)
-                for algorithm, grid in tuning.algorithms.items()
-                for row in product(grid)
-            ]
-            self._tunings[setting] = {
-                f"{setting}~tuning~{format_hyperparameters(point)}": point
-                for point in product(tuning.grid)
-            }
-            for name, point in self._tunings[setting].items():
-                self._add(name, self.settings[setting].tuned_at(point), where, variants)
-        return self._tunings[setting]
-
-    def _search(self, setting: str, key: str) -> tuple[Any, tuple[str, str]]:
-        """The `unstated` or the `tuning` of a setting, and its file and place. Raises SpecError if it has none."""
-        file, search = self.file_of(setting), getattr(self.settings[setting], key)
-        if search is None:
-            raise SpecError(f"{file}: settings.{setting}: has no `{key}`")
-        return search, (file, f"settings.{setting}.{key}")
-
-    def _add(
-        self, name: str, data: dict[str, Any], where: tuple[str, str], variants: list[Variant]
-    ) -> None:
-        """Make a point of a grid a setting: <setting>~<kind>~<what differs>."""
-        if name not in self.settings:
-            self.settings[name] = check(data, Setting, *where)
-            self.paper_of[name] = self.paper_of[name.partition("~")[0]]
-        if name not in self.variants:  # `restricted_to` has its own
-            self.variants[name] = dict(zip(variants, variants, strict=True))
-            self.__dict__.pop("runs", None)
-
-    def choices(self, artifact: Artifact) -> list[str]:
-        """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
-        return [
-            f"{setting}/{row.algorithm}"
-            for setting in artifact.settings
-            for row in artifact.rows_in(setting)
-            if self.tunes(setting, row.algorithm) and self.wants(row.variant)
-        ]
-
-    def tunes(self, setting: str, algorithm: str) -> bool:
-        """True if the algorithm is tuned in the setting."""
-        tuning = self.settings[setting].tuning
-        return tuning is not None and algorithm in tuning.algorithms
-
-    def takes_choice(self, setting: str, algorithm: str) -> bool:
-        """True if the runs of an algorithm in a setting train with what the tuning chooses."""
-        tuning = self.settings[setting].tuning
-        return self.tunes(setting, algorithm) and (
-            self.config.tuned or (tuning is not None and tuning.always)
-        )
-
-    def tuning_of(self, run: Run) -> Tuning | None:
-        """The tuning whose choice a run takes; None if it runs with the reported values."""
-        return self.settings[run.setting].tuning if run.variant.tuned else None
 
 
 def usual_config(root: Path, without: Collection[str] = ()) -> Config:
@@ -391,5 +84,69 @@ def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:
     workload = Workload(
         config, papers, scale, settings, paper_of, faulty=faulty, unselected=unselected
     )
-    check_references(workload)
+    _check_references(workload)
     return workload
+
+
+def _check_references(workload: Workload) -> None:
+    """Every artifact names settings that exist, as does shared tuning; every variant has valid hyper-parameters."""
+    for paper, key, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if setting not in workload.settings:
+                hint = nearest(setting, workload.settings)
+                raise SpecError(
+                    f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}"
+                )
+    if fault := next(workload.sharing.faults(), None):
+        raise SpecError(fault)
+    _check_selected(workload)
+    _check_timing(workload)
+    for name, each in workload.settings.items():
+        if each.tuning and each.tuning.trials_of:
+            workload.trials_owner(name, each.tuning)
+    for table in (workload.variants, workload.timed_variants):
+        for setting, variants in table.items():
+            for run in (Run(setting, variant, 0) for variant in variants):
+                workload.hyperparameters(run)
+                workload.modifiers(run)
+
+
+def _check_selected(workload: Workload) -> None:
+    """Raise SpecError unless settings, algorithms and variants that config.yaml selects are there."""
+    for pattern in workload.config.settings or []:
+        if not fnmatch.filter(workload.settings, pattern):
+            raise SpecError(
+                f"config.yaml: settings: no setting {shown(pattern)}{nearest(pattern, workload.settings)}"
+            )
+    selectors = names_of(
+        row.variant
+        for artifact, setting in workload.shown_settings()
+        for row in artifact.variants_in(setting)
+    )
+    for text in workload.config.algorithms or []:
+        if selected_by(text) not in selectors:
+            raise SpecError(
+                f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, selectors.values())}"
+            )
+
+
+def _check_timing(workload: Workload) -> None:
+    """Every setting with timed numbers says how often to repeat, every timed variant can train on its own."""
+    for setting, metrics in workload.seconds.items():
+        where = f"{workload.file_of(setting)}: settings.{setting}"
+        if workload.settings[setting].timing is None:
+            raise SpecError(
+                f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}"
+            )
+        for algorithm in {
+            variant.algorithm: None for variant in workload.timed_variants.get(setting, ())
+        }:
+            declared = declaration("algorithms", algorithm)
+            if (
+                not declared.is_federated
+                or "local_optimum_loss" in declared.measurements
+                or declared.depends_on
+            ):
+                raise SpecError(
+                    f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results"
+                )

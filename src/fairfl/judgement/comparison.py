@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.origin import origin
-from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import (

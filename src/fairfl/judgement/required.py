@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 from pydantic import BaseModel
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.origin import origin, reference
-from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload

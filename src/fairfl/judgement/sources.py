@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from fairfl.experiments.artifact import Provenance, Row
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Provenance, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
 from fairfl.experiments.variant import Value, Variant, split_modifiers
 from fairfl.experiments.workload import Workload

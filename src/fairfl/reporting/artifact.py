@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.described import Metric
-from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.sources import UsedValue, reconstructed, used_values
 from fairfl.reporting.footer import Facts, facts_of

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.explanations import family
 from fairfl.experiments.layout import Layout
-from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import DIVERGED, digits_of, metric_of
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import DIFFER, measurements

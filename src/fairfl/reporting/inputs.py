@@ -15,8 +15,8 @@ import pandas as pd
 from safetensors.numpy import load
 
 from fairfl.data import prepared
+from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.experiments.described import Metric
-from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.arithmetic import describe_numerics
 from fairfl.judgement.cells import Cell, Cells, Curve, expanded, metric_of, pooled

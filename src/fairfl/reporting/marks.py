@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fairfl.experiments.paper import SelectedArtifact
+from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.judgement.sources import UsedValue
 
 # Word -> superscript beside the name of a row, or beside a value. What stands in the paper has none.

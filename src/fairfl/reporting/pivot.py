@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
+from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.experiments.described import Metric
 from fairfl.experiments.layout import Axis
-from fairfl.experiments.paper import SelectedArtifact
 from fairfl.judgement.cells import metric_of
 from fairfl.reporting.inputs import ShownRow
 from fairfl.reporting.marks import marks

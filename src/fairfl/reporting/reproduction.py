@@ -11,8 +11,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.explanations import load_explanations
-from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.measurements import CHECKED, Count, count, count_claims, measurements
 from fairfl.judgement.recorded import Line, recorded_claims, recorded_numbers

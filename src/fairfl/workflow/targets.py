@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from fairfl.experiments.references import left_out
 from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job
@@ -81,7 +80,7 @@ def check_targets(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
                 f"; did you mean {name!r}?" for name in get_close_matches(target, names, n=1)
             )
             raise FairflError(
-                f"no target {target!r}{left_out(graph.workload, target) or hint}\n"
+                f"no target {target!r}{graph.workload.why_left_out(target) or hint}\n"
                 "`snakemake --list-target-rules` lists papers, tables and figures; what they are made from is a target "
                 "too, by its path below results/"
             )

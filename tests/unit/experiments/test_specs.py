@@ -2,7 +2,7 @@
 
 import json
 
-from fairfl.experiments.paper import Row
+from fairfl.experiments.artifact import Row
 from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.variant import Run, Variant, split_modifiers
 from fairfl.experiments.workload import load_workload

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.experiments.paper import Paper, Row
+from fairfl.experiments.artifact import Row
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cell, Cells
 from fairfl.judgement.claims.contradictions import contradictions

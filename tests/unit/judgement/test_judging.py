@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.paper import Row
+from fairfl.experiments.artifact import Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.judgement.agreement import pooled_noise

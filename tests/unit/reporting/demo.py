@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.workload import Workload
 from fairfl.reporting.artifact import ArtifactSpec

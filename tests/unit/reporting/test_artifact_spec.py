@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.artifact import Artifact
 
 TABLE = {
     "kind": "table",

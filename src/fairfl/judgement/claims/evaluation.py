@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fairfl.experiments.paper import Row
+from fairfl.experiments.artifact import Row
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cells
 from fairfl.judgement.claims.grammar import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from fairfl.experiments.paper import Artifact, Claim
+from fairfl.experiments.artifact import Artifact, Claim
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Cells, digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, original

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.artifact import Artifact
 from fairfl.judgement.units import unit_words
 from fairfl.reporting.page.settings import yaml_text
 from fairfl.reporting.page.text import readable

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.described import Metric
-from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import CHECKED, DIFFER, seeds_said

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.artifact import Artifact
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.changes import original

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from fairfl.experiments.paper import SelectedArtifact
+from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.experiments.variant import latex_symbol, symbol
 from fairfl.reporting import formulas
 from fairfl.reporting.footer import Facts

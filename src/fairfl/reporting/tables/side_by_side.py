@@ -4,7 +4,8 @@ verdict's sign."""
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.artifact import Artifact
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
