@@ -28,7 +28,7 @@ from fairfl.metrics.clusters import adjusted_rand, assigned
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
-Vectors = dict[str, pd.Series]
+Vectors = dict[str, "pd.Series"]
 """Final values of one run by client id. A client without samples is not in them, a diverged one is NaN.
 
 Losses are in nats (squared labels in a regression), the others are fractions: `gap` is above the local optimum,
