@@ -7,7 +7,7 @@ import pytest
 
 from fairfl.data.registry import load as load_data
 from fairfl.experiments.config import Config
-from fairfl.experiments.declaration import declaration
+from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.explanations import FOLDER, load_explanations
 from fairfl.experiments.plugins import names
 from fairfl.experiments.reading import load_paper, load_scale, patched
@@ -87,8 +87,12 @@ def data(folder, name, options):
     checked(options, load_data(name).Config, name)
 
 
-KINDS = (config, file, claim, figure, column, row, scale, patch, explanation, data)
-BEGINS = {config: "config.yaml: ", **dict.fromkeys((plan, claim, figure, column, row), "papers/")}
+def part(folder, kind, name, given):
+    parameters(kind, name, given, "papers/p.yaml", "row")
+
+
+KINDS = (config, file, claim, figure, column, row, scale, patch, explanation, data, part)
+BEGINS = {config: "config.yaml: ", **dict.fromkeys((plan, claim, figure, column, row, part), "papers/")}
 
 
 def entries():

@@ -25,18 +25,13 @@ def config(sigma=0.0, **given):
     return dp.Config(sigma=sigma, **given)
 
 
-def private(gradient, seed=0, **given):
-    """What becomes of a gradient, given in pieces."""
-    mechanism = dp.DP(config(**given)).resolve((), None).privacy()
-    return mechanism.private(gradient, 50, torch.Generator().manual_seed(seed))
-
-
 # -- clipping and noise ---------------------------------------------------------------------------
 def test_example():
-    close(private([vector(3.0, 4.0)])[0], (0.6, 0.8))
-    close(dp.deviation(50, config(2.0)), 0.04)
     normals = torch.randn(2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    close(private([vector(3.0, 4.0)], seed=3, sigma=2.0)[0], vector(0.6, 0.8) + 0.04 * normals, 1e-12)
+    for sigma, deviation in ((0.0, 0.0), (2.0, 0.04)):
+        mechanism = dp.DP(config(sigma)).resolve((), None).privacy()
+        (found,) = mechanism.private([vector(3.0, 4.0)], 50, torch.Generator().manual_seed(3))
+        close(found, vector(0.6, 0.8) + deviation * normals, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +108,6 @@ MODELS = {
 }
 
 
-def bound(name):
-    """A model whose parameters are views of one flat vector, as in the engine, and a batch of 7, float64."""
-    torch.manual_seed(0)
-    chosen, shape = MODELS[name]
-    model = models.build(chosen, shape, 3).double()
-    bind(model, flatten(model))
-    return model, torch.randn(7, *shape, dtype=torch.float64), torch.arange(7) % 3
-
-
 def by_loop(model, x, y, clip):
     """DP-SGD without noise, sample by sample."""
     total = [torch.zeros_like(p) for p in model.parameters()]
@@ -136,9 +122,13 @@ def by_loop(model, x, y, clip):
 @pytest.mark.parametrize("name", MODELS)
 def test_each_sample_is_clipped(name, clip, held, monkeypatch):
     monkeypatch.setattr(dp, "HELD", held)  # all samples at once, or piece by piece
-    model, x, y = bound(name)
+    torch.manual_seed(0)
+    chosen, shape = MODELS[name]
+    model = models.build(chosen, shape, 3).double()
+    bind(model, flatten(model))  # as in the engine
+    x, y = torch.randn(7, *shape, dtype=torch.float64), torch.arange(7) % 3
     mechanism = dp.DP(config(per_sample=True, clip=clip)).resolve((), None).privacy()
-    with torch.no_grad():  # as in the engine
+    with torch.no_grad():
         found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
     for gradient, expected in zip(found, by_loop(model, x, y, clip), strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
@@ -148,9 +138,8 @@ def test_each_sample_is_clipped(name, clip, held, monkeypatch):
 
 def test_dropout_masks_are_drawn_for_each_sample():
     model = nn.Sequential(nn.Dropout(0.5), nn.Linear(40, 3))
-    stacks = dp.of_each_sample(
-        model, LOSSES["cross_entropy"].value, torch.ones(2, 40), torch.zeros(2, dtype=torch.int64)
-    )
+    twice, labels = torch.ones(2, 40), torch.zeros(2, dtype=torch.int64)
+    stacks = dp.of_each_sample(model, LOSSES["cross_entropy"].value, twice, labels)
     dropped = (stacks[0] == 0).all(1)
     assert 0 < dropped[0].sum() < 40 and not torch.equal(dropped[0], dropped[1])
 
@@ -172,12 +161,15 @@ class Recorded:
 
 
 def test_what_the_accountant_is_told(monkeypatch):
+    """The smaller client: each sample is in a tenth of the batches of a tenth of the rounds; 50 rounds of 20 steps."""
     monkeypatch.setitem(sys.modules, "opacus.accountants", SimpleNamespace(RDPAccountant=Recorded))
-    # The smaller client: each sample is in a tenth of the batches of a tenth of the rounds; 50 rounds of 20 steps.
-    close(claimed(sigma=1.5, per_sample=True), 1.5 + 1000 * 0.01 + 1e6 * 1000 + 1e-5, 1e-8)
-    close(claimed(sigma=1.5, per_sample=True, delta="1/N"), 1.5 + 1000 * 0.01 + 1e6 * 1000 + 1 / 300, 1e-8)
     nobody = CLAIM | {"samples": [0, 200], "batches": [1, 10], "steps": [0, 20]}
-    close(claimed(sigma=1.5, per_sample=True, arguments=nobody), 1.5 + 1000 * 0.005 + 1e6 * 1000 + 1e-5, 1e-8)
+    for given, rate, delta in (
+        ({}, 0.01, 1e-5),
+        ({"delta": "1/N"}, 0.01, 1 / 300),
+        ({"arguments": nobody}, 0.005, 1e-5),
+    ):
+        close(claimed(sigma=1.5, per_sample=True, **given), 1.5 + 1000 * rate + 1e6 * 1000 + delta, 1e-8)
 
 
 @pytest.mark.slow
@@ -194,15 +186,18 @@ def test_epsilon_of_opacus():
 
 
 # -- in the engine --------------------------------------------------------------------------------
-def run(given, **changes):
-    return simulation(modifiers=given and {"dp": given}, rounds=2, batch_size=3, **changes).run().x
+@pytest.mark.parametrize(
+    ("given", "same", "others"),
+    [
+        ({"theta": 0.0}, "auxiliary", ["gradient", None]),
+        ({"theta": 0.0, "gradient": "local_epoch", "fair_weights": "after"}, "auxiliary", ["gradient", None]),
+        ({"alpha": 0.0}, "gradient", [None]),
+    ],
+)  # fmt: skip
+def test_auto_leaves_the_local_steps_of_fedeba_plus_clean(given, same, others):
+    def run(target):
+        changes = {"modifiers": {"dp": {"sigma": 2.0, "target": target}}} if target else {}
+        return simulation("fedeba_plus", {"alpha": 0.5} | given, batch_size=3, clients_per_round=2, **changes).run().x
 
-
-@pytest.mark.parametrize("reading", [{}, {"gradient": "local_epoch", "fair_weights": "after"}])
-def test_auto_leaves_the_local_steps_of_fedeba_plus_clean(reading):
-    hyperparameters = {"alpha": 0.5, "theta": 0.0, **reading}
-    plus = {"algorithm": "fedeba_plus", "hyperparameters": hyperparameters, "clients_per_round": 2}
-    auto, auxiliary, gradient = (run({"sigma": 2.0, "target": t}, **plus) for t in ("auto", "auxiliary", "gradient"))
-    assert torch.equal(auto, auxiliary) and (auto - gradient).norm() > 1e-3 and (auto - run({}, **plus)).norm() > 1e-3
-    no_alignment = plus | {"hyperparameters": {"alpha": 0.0}}
-    assert torch.equal(run({"sigma": 2.0}, **no_alignment), run({"sigma": 2.0, "target": "gradient"}, **no_alignment))
+    auto = run("auto")
+    assert torch.equal(auto, run(same)) and all((auto - run(other)).norm() > 1e-3 for other in others)

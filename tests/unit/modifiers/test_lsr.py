@@ -18,10 +18,6 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def images(n=40, shape=SHAPE):
-    return torch.randn(n, *shape, generator=generator(1), dtype=torch.float64)
-
-
 def flat(inputs):
     """Logits of images, a model without parameters."""
     return inputs.flatten(1)[:, :3]
@@ -45,7 +41,7 @@ def test_example():
 @pytest.mark.parametrize("official_code", [False, True])
 def test_the_loss_adds_the_terms_up(official_code):
     """Two images whose logits are their pixels; the second view is the first one."""
-    x, y = images(2), torch.tensor([0, 2])
+    x, y = torch.randn(2, *SHAPE, generator=generator(1), dtype=torch.float64), torch.tensor([0, 2])
     for names, rounds_done, gamma in (("ce+reg", 5, 0.4), ("ce+reg+ent", 5, 0.4), ("ce+reg+ent", 1, 0.2)):
         mine = objective(terms=names, official_code=official_code, **STILL)
         z = flat(x)
@@ -64,17 +60,11 @@ def pixels(n=400):
     return torch.rand(n, *SHAPE, generator=generator(1), dtype=torch.float64)
 
 
-def second_view(raw, augmentation):
-    """Pixels in [0, 1] of the second view of pixels in [0, 1], which the objective sees scaled."""
-    x = (raw - MEAN) / STD
-    return objective(augmentation=augmentation).second_view(x, generator()) * STD + MEAN
-
-
 def test_shares_of_the_images_that_are_mirrored_jittered_and_grey(monkeypatch):
     """Of 400 images a half, four fifths and a fifth; all orders of the four changes, amounts from -1 to 1."""
     raw, calls = pixels(), []
     monkeypatch.setattr(lsr, "JITTER", tuple(lambda x, amount, n=n: calls.append((n, amount)) or x for n in range(4)))
-    views = second_view(raw, "colour")
+    views = objective(augmentation="colour").second_view((raw - MEAN) / STD, generator()) * STD + MEAN
     grey, mirrored, same = (
         (views - other).abs().amax((1, 2, 3)) < 1e-6 for other in (views.mean(1, keepdim=True), raw.flip(3), raw)
     )

@@ -8,20 +8,20 @@ import torch
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import fedvarp
 from fairfl.modifiers.server_momentum import Config, ServerMomentum
-from tests.unit.algorithms.toy import SAMPLES, X, close, vector
+from tests.unit.algorithms.toy import X, close, vector
 from tests.unit.modifiers.updates import D, federation, reports, summed
 
 # -- FedVARP: hand-computed rounds, limiting cases, what becomes of decaying rates.
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
 
 
-def rounds(told, weights=None, samples=SAMPLES, **given):
-    """(G of every round, memory) for reports [(ids, D, rate)]; weights are equal if they are not given."""
-    config = fedvarp.Config(**given)
-    state, totals = fedvarp.FedVARP(config).init_state(federation(samples)), []
+def rounds(told, **given):
+    """(G of every round, memory) for reports [(ids, D, rate)] with equal weights."""
+    modifier = fedvarp.FedVARP(fedvarp.Config(**given))
+    state, totals = modifier.init_state(federation()), []
     for ids, delta, rate in told:
-        w = torch.full((len(ids),), 1 / len(ids), dtype=torch.float64) if weights is None else weights
-        G, state = summed(fedvarp.FedVARP(config), state, reports(ids, delta, rate, samples), w)
+        w = torch.full((len(ids),), 1 / len(ids), dtype=torch.float64)
+        G, state = summed(modifier, state, reports(ids, delta, rate), w)
         totals.append(G)
     return totals, state["memory"]
 
@@ -31,9 +31,7 @@ def test_example(corrected):
     told = [([0, 1], D[:2], 0.1), ([1, 2], vector([0.1, 0.1], [0.4, -0.2]), 0.1)]
     (v1, v2), memory = rounds(told, weighting="uniform", corrected=corrected)
     close(v1, (0.05, 0.15))
-    close(X - v1, (0.95, -2.15))
     close(v2, (1 / 3, -0.1))
-    close(X - v1 - v2, (0.616667, -2.05))
     close(0.1 * memory, ((0.2, 0.0), (0.1, 0.1), (0.4, -0.2)))
     # Weighted by samples: y_1 = D_1 after round 1, pi_1 = 1/4.
     (_, v2), _ = rounds([([0], D[:1], 0.1), ([1], D[1:2], 0.1)], corrected=corrected)
@@ -52,14 +50,11 @@ def test_memory_keeps_step_with_a_decaying_rate():
 
 
 def test_the_algorithm_sees_corrected_updates_only_if_asked():
-    seen = {}
-    for corrected in ("sum", "updates"):
-        config = fedvarp.Config(weighting="uniform", corrected=corrected)
-        state = fedvarp.FedVARP(config).init_state(federation())
-        _, state = summed(fedvarp.FedVARP(config), state, reports([0, 1], D[:2]), vector(0.5, 0.5))
-        seen[corrected] = fedvarp.FedVARP(config).modify_reports(state, reports([1, 2], D[1:])).delta
-    close(seen["sum"], D[1:], 0)
-    close(seen["updates"], D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3, 1e-12)
+    seen = {"sum": D[1:], "updates": D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3}
+    for corrected, expected in seen.items():
+        modifier = fedvarp.FedVARP(fedvarp.Config(weighting="uniform", corrected=corrected))
+        _, state = summed(modifier, modifier.init_state(federation()), reports([0, 1], D[:2]), vector(0.5, 0.5))
+        close(modifier.modify_reports(state, reports([1, 2], D[1:])).delta, expected, 1e-12)
 
 
 # -- Server momentum: hand-computed steps; running statistics have none.

@@ -34,18 +34,13 @@ def planned(**fields):
     return hook("configure_clients", lambda state, received: Plan(**fields))
 
 
-def failing(x):
-    return x[7]
-
-
 def keep(Y, places, z):
     return Y * z.add_(1.0)
 
 
 def changed(change):
     """An algorithm with state n that does this when it aggregates."""
-    answer = answered(lambda reports: Aggregate(reports.shares()))["aggregate"]
-    both = hook("aggregate", lambda state, reports: change(state, reports) is state or answer(None, state, reports))
+    both = hook("aggregate", lambda state, reports: (change(state, reports), (Aggregate(reports.shares()), state))[1])
     return both | hook("init_state", lambda federation: {"n": torch.zeros(1)})
 
 
@@ -53,22 +48,14 @@ ANSWERS = [
     (weighted(lambda reports: torch.ones(2)), "weights has shape [2], expected [3] ([m])"),
     (weighted(lambda reports: torch.tensor([1, math.nan, 1])), "weights is not finite: [1.0, nan, 1.0]"),
     (hook("aggregate", lambda state, reports: None), "the answer: None: input should be a valid tuple"),
-    (
-        hook("aggregate", lambda state, reports: (None, state)),
-        "the answer.0: None: input should be an instance of Aggr",
-    ),
-    (
-        hook("aggregate", lambda state, reports: (Aggregate(), {"a": 1})),
-        "the answer.1.a: 1: input should be an instance of Tensor",
-    ),
+    (hook("aggregate", lambda state, reports: (None, state)), "the answer.0: None: input should be an instance of A"),
+    (hook("aggregate", lambda state, reports: (Aggregate(), {"a": 1})), "the answer.1.a: 1: input should be an ins"),
     (answered(lambda reports: Aggregate(extra=torch.ones(1))), "extra has shape [1], expected"),
     (weighted(lambda reports: torch.ones(3).half()), "weights is torch.float16, expected torch.float64 or torch.float"),
     (hook("select", lambda state, selection: torch.tensor([0.0, 1.0])), "the answer is torch.float32, expected ids"),
     (hook("configure_clients", lambda state, received: None), "the answer: None: input should be an instance of Plan"),
     (planned(lr_scale=torch.ones(2)), "lr_scale has shape [2], expected [3] ([m])"),
-    (planned(mix=2.0), "Plan: mix: 2.0: expected 1 or less"),
     (planned(direction=torch.ones(2, 15)), "direction has shape [2, 15], expected [15] ([P]) or [3, 15] ([m, P])"),
-    (hook("select", lambda state, selection: [0, 1]), "the answer: [0, 1]: input should be an instance of Ten"),
     (hook("select", lambda state, selection: torch.tensor([1, 1])), "the answer is [1, 1], expected some of"),
     (hook("select", lambda state, selection: selection.losses(torch.tensor([7]))), "<lambda>: IndexError"),
     (planned(prox="1"), "Plan: prox.float: '1': expected a number"),
@@ -85,22 +72,15 @@ ANSWERS = [
     (hook("init_state", lambda federation: federation.samples.fill_(1.0)), "changes 0.samples in place"),
     (hook("select", lambda state, selection: selection.order.copy_(selection.order.flip(0))), "changes 1.order"),
     (deployed(lambda x: x.zero_()), "changes 1 in place"),
-    (planned(slope=failing), "<lambda>: IndexError: index 7 is out of bounds"),
+    (planned(slope=lambda losses: losses[7]), "<lambda>: IndexError: index 7 is out of bounds"),
     (hook("init_state", lambda federation: None), "the answer: None: expected a mapping"),
     (hook("required_measurements", lambda: ("loss_recieved",)), "is not among the `measurements` of its class"),
-    (
-        {"measurements": ("los_received",)} | weighted(None),
-        "nothing is called 'los_received'; did you mean 'loss_received'",
-    ),
+    ({"measurements": ("los_received",)} | weighted(None), "nothing is called 'los_received'; did you mean 'loss"),
     (hook("exchanges_per_round", lambda federation: 0), "the answer: 0: expected more than 0"),
     (hook("server_models", lambda: 2.0), "the answer: 2.0: expected a whole number"),
     (hook("evaluation_models", lambda state, x: x), "input should be an instance of EvaluationModels"),
     (deployed(lambda x: x.expand(2, -1)), "models has shape [2, 15], expected"),
-    (
-        deployed(lambda x: x.expand(2, -1), lambda x: torch.ones(2, 3)),
-        "mixture has shape [2, 3], expected [3, 2] ([K, ",
-    ),
-    (hook("architecture", lambda model, clients: None), "the answer: None: expected a mapping"),
+    (deployed(lambda x: x.expand(2, -1), lambda x: torch.ones(2, 3)), "mixture has shape [2, 3], expected [3, 2]"),
     (hook("traffic", lambda federation: 3), "the answer: 3: input should be a valid tuple"),
 ]
 

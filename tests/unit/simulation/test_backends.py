@@ -23,10 +23,8 @@ from tests.unit.simulation.federations import CPU, clients_of, close, image_clie
 
 
 def both(spec, clients):
-    stacked, x = make_backend(spec, clients, "stacked", CPU)
-    sequential, y = make_backend(spec, clients, "sequential", CPU)
-    assert isinstance(stacked, Stacked) and isinstance(sequential, Sequential)
-    assert torch.equal(x, y)
+    (stacked, x), (sequential, y) = (make_backend(spec, clients, name, CPU) for name in ("stacked", "sequential"))
+    assert isinstance(stacked, Stacked) and isinstance(sequential, Sequential) and torch.equal(x, y)
     return stacked, sequential, x
 
 
@@ -41,51 +39,35 @@ def propfair(loss):
 
 def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None):
     """One model per client at rate 0.1 times `scale`, pulled to x by `prox`."""
-    anchor = x.expand(len(clients), -1)
-    return Work(
-        clients=list(clients),
-        start=anchor if start is None else start,
-        rate=0.1 * torch.tensor(scale or [1.0] * len(clients), dtype=torch.float64),
-        prox=None if prox is None else torch.tensor(prox, dtype=torch.float64),
-        anchor=None if prox is None else anchor,
-        momentum=momentum,
-        slope=slope,
-    )
+    anchor, rate = x.expand(len(clients), -1), 0.1 * torch.tensor(scale or [1.0] * len(clients), dtype=torch.float64)
+    pull = {} if prox is None else {"prox": torch.tensor(prox, dtype=torch.float64), "anchor": anchor}
+    return Work(list(clients), anchor if start is None else start, rate, momentum=momentum, slope=slope, **pull)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    counts=st.lists(st.integers(1, 12), min_size=1, max_size=5),
-    batch_size=st.one_of(st.none(), st.integers(1, 13)),
-    epochs=st.integers(1, 3),
-    models=st.integers(1, 2),
-    block=st.sampled_from([1, 2, 100]),
-    alone=st.sampled_from([0, 100, 10**9]),
-    alone_from=st.sampled_from([0, 20, math.inf]),
-    pass_share=st.sampled_from([0, 2, 100]),
-    pulled=st.booleans(),
-    momentum=st.sampled_from([0.0, 0.5, 0.9]),
-    slope=st.sampled_from([None, propfair]),
-    seed=st.integers(0, 3),
-)
+@settings(max_examples=30)
+@given(st.data())
 @pytest.mark.slow
-def test_any_federation_gives_equal_updates_in_both_backends(
-    counts, batch_size, epochs, models, block, alone, alone_from, pass_share, pulled, momentum, slope, seed
-):
+def test_any_federation_gives_equal_updates_in_both_backends(data):
     """Unequal sizes, blocks of any size, several models per client, all that a step can have."""
-    clients = image_clients(counts, seed=seed)
-    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [3]}), clients)
-    ids = list(range(len(counts))) * models
+
+    def one_of(*values):
+        return data.draw(st.sampled_from(values))
+
+    counts, seed = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=5)), one_of(0, 1, 2, 3)
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [3]}), image_clients(counts, seed=seed))
+    ids = list(range(len(counts))) * one_of(1, 2)
     start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start, momentum=momentum, slope=slope)
+    prox, slope = one_of(None, [0.3] * len(ids)), one_of(None, propfair)
+    chosen = work(x, ids, prox=prox, start=start, momentum=one_of(0.0, 0.5, 0.9), slope=slope)
+    steps = local(one_of(1, 2, 3), one_of(None, *range(1, 14)))
+    block, pass_share = one_of(1, 2, 100) * x.numel() * 8, one_of(0, 2, 100)
+    rules = CpuTuning(alone_from=one_of(0, 20, math.inf), stack_bytes=block, pass_share=pass_share)
     with pytest.MonkeyPatch.context() as patch:
-        rules = CpuTuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8, pass_share=pass_share)
         patch.setattr(stacked_module, "tuning", lambda: rules)
-        patch.setattr(stacked_module, "PADDING", 0)
-        patch.setattr(stacked_module, "FEWEST_SHARING", 2)
-        patch.setattr(stacked_module, "ALONE_BYTES", alone)
-        a = stacked.train(chosen, local(epochs, batch_size), 2).delta
-    close(a, sequential.train(chosen, local(epochs, batch_size), 2).delta)
+        for name, value in (("PADDING", 0), ("FEWEST_SHARING", 2), ("ALONE_BYTES", one_of(0, 100, 10**9))):
+            patch.setattr(stacked_module, name, value)
+        a = stacked.train(chosen, steps, 2).delta
+    close(a, sequential.train(chosen, steps, 2).delta)
 
 
 @pytest.mark.parametrize("model", [{"name": "logistic_regression"}, {"name": "mlp", "hidden": [5, 4]}])
@@ -210,28 +192,25 @@ def test_calls_do_not_depend_on_each_other():
 @pytest.mark.parametrize("local_term", [{}, {"slope": propfair, "momentum": 0.9, "prox": [0.5, 0.5]}])
 def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch, local_term):
     clients = image_clients([30, 41], shape=(1, 8, 8))
-    spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
-    backend, x = make_backend(spec, clients, "auto", CPU)
-    assert isinstance(backend, Sequential)
+    backend, x = make_backend(spec_of(model=CNN | {"channels": [2, 3]}), clients, "sequential", CPU)
     whole = backend.train(work(x, [0, 1], **local_term), local(2), 0).delta
     monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 7)
     pieces = backend.train(work(x, [0, 1], **local_term), local(2), 0).delta
-    torch.testing.assert_close(pieces, whole, rtol=1e-9, atol=1e-12)
+    close(pieces, whole)
 
 
-def test_bf16_products_stay_near_float32():
-    for model in ({"name": "mlp", "hidden": [16]}, {"name": "cnn", "channels": [4], "padding": 1, "hidden": 8}):
-        clients = image_clients([40, 25], shape=(1, 4, 4))
-        for part in clients.parts.values():
-            object.__setattr__(part, "inputs", part.inputs.float())
-        ids, exact = [0, 1], None
-        for precision in ("fp32", "bf16"):
-            backend, x = make_backend(spec_of(model=model, precision=precision), clients, "auto", CPU)
-            delta = backend.train(work(x, ids), local(2, 16), 0).delta
-            assert delta.dtype == torch.float32
-            exact = delta if exact is None else exact
-        difference = (delta - exact).norm() / exact.norm()
-        assert 1e-5 < difference < 0.05, "bf16 has 8 bits"
+CNN = {"name": "cnn", "channels": [4], "padding": 1, "hidden": 8}
+
+
+@pytest.mark.parametrize("model", [{"name": "mlp", "hidden": [16]}, CNN])
+def test_bf16_products_stay_near_float32(model):
+    clients, deltas = image_clients([40, 25], shape=(1, 4, 4), dtype=torch.float32), []
+    for precision in ("fp32", "bf16"):
+        backend, x = make_backend(spec_of(model=model, precision=precision), clients, "auto", CPU)
+        deltas.append(backend.train(work(x, [0, 1]), local(2, 16), 0).delta)
+        assert deltas[-1].dtype == torch.float32
+    exact, rounded = deltas
+    assert 1e-5 < (rounded - exact).norm() / exact.norm() < 0.05, "bf16 has 8 bits"
 
 
 def test_stacked_supports_dense_chains_only():
@@ -239,6 +218,5 @@ def test_stacked_supports_dense_chains_only():
     assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False)))
     assert not supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
     assert not supports(nn.Sequential(nn.Conv2d(1, 1, 1))) and not supports(nn.Linear(2, 2))
-    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
     with pytest.raises(ValueError, match="stacked cannot run model cnn"):
-        make_backend(spec, image_clients([3], shape=(1, 4, 4)), "stacked", CPU)
+        make_backend(spec_of(model=CNN), image_clients([3], shape=(1, 4, 4)), "stacked", CPU)

@@ -17,6 +17,15 @@ def path(tmp_path):
     return tmp_path / "checkpoint.pt"
 
 
+@pytest.fixture
+def saved(path):
+    """The checkpoint of a run that has saved rounds 2 and 3."""
+    checkpoint = Checkpoint(path, "id", 0)
+    for round, state in ((2, {"x": torch.zeros(1)}), (3, STATE)):
+        checkpoint.save(round, state)
+    return checkpoint
+
+
 def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
@@ -36,25 +45,19 @@ def test_what_saves_cost_is_a_small_share_of_the_time(path, monkeypatch):
     assert saved[:3] == [64, 64 + 204, 64 + 2 * 204]  # the interval; then 4 s / 0.02 = 200 s
 
 
-def test_what_was_saved_is_restored_and_removed_at_the_end(path):
-    checkpoint = Checkpoint(path, "id", 0)
-    checkpoint.save(2, {"x": torch.zeros(1)})
-    checkpoint.save(3, STATE)
+def test_what_was_saved_is_restored_and_removed_at_the_end(path, saved):
     assert names(path.parent) == [".checkpoint.pt.before", "checkpoint.pt"]
     again, loaded = Checkpoint(path, "id", 0), {}
     assert torch.equal(again.restore()["x"], torch.zeros(1))
     again.step(3, lambda: STATE, loaded.update)
     assert torch.equal(loaded["x"], STATE["x"]) and loaded["round"] == 3
     assert torch.equal(loaded["history"][0]["loss"], torch.ones(2))
-    checkpoint.remove()
-    checkpoint.remove()
+    saved.remove()
+    saved.remove()
     assert names(path.parent) == []
 
 
-def test_other_bits_are_refused_by_name_until_the_file_is_removed(path):
-    first = Checkpoint(path, "id", 0)
-    first.save(2, STATE)
-    first.save(3, STATE)
+def test_other_bits_are_refused_by_name_until_the_file_is_removed(path, saved):
     other = STATE | {"x": STATE["x"].nextafter(torch.tensor(torch.inf)), "history": [{"loss": torch.zeros(2)}]}
     for _ in range(2):
         again = Checkpoint(path, "id", 0)
@@ -65,25 +68,17 @@ def test_other_bits_are_refused_by_name_until_the_file_is_removed(path):
     assert Checkpoint(path, "id", 0).restore() is None
 
 
-def starts_anew(path, capsys, reason):
-    assert Checkpoint(path, "id", 0).restore() is None
-    assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: starting from round 0\n"
-    assert names(path.parent) == []
-
-
 @pytest.mark.parametrize(
-    ("saved", "reason"),
+    ("held", "reason"),
     [
         ({"fingerprint": "another", "state": {}}, "belongs to another spec or code version"),
         ({"fingerprint": "id", "state": [1]}, "holds no state"),
         (torch.zeros(3), "holds no state"),
+        ({"fingerprint": "id", "state": print}, "cannot be read (UnpicklingError)"),  # nothing in it may run
     ],
 )
-def test_a_file_of_torch_that_is_not_this_runs(path, capsys, saved, reason):
-    torch.save(saved, path)
-    starts_anew(path, capsys, reason)
-
-
-def test_nothing_in_it_may_run(path, capsys):
-    torch.save({"fingerprint": "id", "state": print}, path)
-    starts_anew(path, capsys, "cannot be read (UnpicklingError)")
+def test_a_file_of_torch_that_is_not_this_runs(path, capsys, held, reason):
+    torch.save(held, path)
+    assert Checkpoint(path, "id", 0).restore() is None
+    assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: starting from round 0\n"
+    assert names(path.parent) == []

@@ -17,20 +17,24 @@ from tests.unit.simulation.federations import CPU, spec_of
 DEALT = [(7, 1, 0), (0, 0, 0), (9, 2, 2), (3, 0, 1), (8, 2, 0), (1, 1, 0), (6, 0, 2), (2, 0, 0), (4, 2, 1)]
 
 
-def partition(path, dealt=DEALT):
+def partition(path, dealt):
     row, client, part = zip(*dealt, strict=True)
     columns = {"row": pa.array(row, pa.int64()), "client": pa.array(client, pa.int32())}
     pq.write_table(pa.table({**columns, "part": pa.array(part, pa.int8())}), path)
     return path
 
 
+def prepared(folder, classes, inputs, labels, dealt=DEALT, **more):
+    """The files of a data set and its partition."""
+    write(folder / "data.safetensors", assemble("toy", classes, "made", inputs, labels, **more))
+    return folder / "data.safetensors", partition(folder / "dealt.parquet", dealt)
+
+
 @pytest.fixture
 def features(tmp_path):
     """Ten samples whose inputs and labels tell the row: (row, -row), row % 5."""
     rows = np.arange(10)
-    inputs = np.stack([rows, -rows], axis=1).astype(np.float32)
-    write(tmp_path / "data.safetensors", assemble("toy", 5, "made", inputs, rows % 5))
-    return tmp_path / "data.safetensors", partition(tmp_path / "dealt.parquet")
+    return prepared(tmp_path, 5, np.stack([rows, -rows], axis=1).astype(np.float32), rows % 5)
 
 
 def rows_of(part, client):
@@ -59,10 +63,8 @@ def test_a_single_client_is_the_same_as_in_the_whole(features, client):
 
 def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (10, 1, 2, 3), dtype=np.uint8)
-    made = assemble("toy", 5, "made", images, np.arange(10) % 5, mean=0.25, std=0.5)
-    write(tmp_path / "data.safetensors", made)
-    rows = partition(tmp_path / "p.parquet", [(4, 0, 0), (2, 0, 0)])
-    clients = load_clients(tmp_path / "data.safetensors", rows, CPU)
+    files = prepared(tmp_path, 5, images, np.arange(10) % 5, [(4, 0, 0), (2, 0, 0)], mean=0.25, std=0.5)
+    clients = load_clients(*files, CPU)
     inputs = clients.parts["train"].inputs
     assert inputs.dtype == torch.float32 and clients.shape == (1, 2, 3)
     np.testing.assert_allclose(inputs.numpy(), (images[[4, 2]] / 255 - 0.25) / 0.5, rtol=1e-6, atol=1e-6)
@@ -72,9 +74,8 @@ def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
 @pytest.mark.parametrize("clusters", [[0, 0, 1], None])
 def test_images_are_turned_counter_clockwise_and_true_clusters_come_with_the_partition(tmp_path, clusters):
     images = np.arange(4 * 9).reshape(4, 1, 3, 3).astype(np.uint8)
-    write(tmp_path / "images.safetensors", assemble("toy", 2, "made", images, np.array([0, 1, 0, 1])))
     turns, dealt = [1, 0, 3, 2], [(2, 0, 0), (0, 1, 0), (3, 1, 0), (1, 2, 0)]
-    files = tmp_path / "images.safetensors", partition(tmp_path / "turned.parquet", dealt)
+    files = prepared(tmp_path, 2, images, np.array([0, 1, 0, 1]), dealt)
     table = pq.read_table(files[1]).append_column("turn", pa.array(turns, pa.int8()))
     pq.write_table(table.replace_schema_metadata({"clusters": str(clusters)} if clusters else {}), files[1])
     clients = load_clients(*files, CPU)
@@ -87,8 +88,7 @@ def test_images_are_turned_counter_clockwise_and_true_clusters_come_with_the_par
 
 def test_tokens_reach_the_model_as_they_are(tmp_path):
     tokens, words = np.arange(40).reshape(10, 4), np.arange(40).reshape(10, 4)[::-1] - 1
-    write(tmp_path / "text.safetensors", assemble("toy", 40, "made", tokens, words))
-    clients = load_clients(tmp_path / "text.safetensors", partition(tmp_path / "dealt.parquet"), CPU, torch.float64)
+    clients = load_clients(*prepared(tmp_path, 40, tokens, words), CPU, torch.float64)
     assert (clients.classes, clients.shape, clients.dtype) == (40, (4,), torch.float32)
     inputs, labels = clients.parts["train"].of(1)
     assert not inputs.is_floating_point() and labels.dtype == torch.int64

@@ -150,14 +150,11 @@ def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name,
 
 def test_mixtures_are_of_probabilities_or_of_predicted_numbers_by_hand():
     """Half of each model: p = (0.8 + 0.2) / 2, and z = (1 + 3) / 2; not the mean of losses or of logits."""
-    logits = torch.tensor([[[math.log(0.8), math.log(0.2)]], [[math.log(0.2), math.log(0.8)]]], dtype=torch.float64)
+    bounded, half = (torch.tensor([values], dtype=torch.float64) for values in ([1.0, 0.0], [0.5, 0.5]))
     entropy, squared = LOSSES["cross_entropy"], LOSSES["squared_error"]
-    value = entropy.of_mixture(entropy.mixed(logits).mean(0), torch.tensor([0]))
-    assert value.tolist() == pytest.approx([math.log(2)])
+    mixed = entropy.mixed(torch.tensor([[[0.8, 0.2]], [[0.2, 0.8]]], dtype=torch.float64).log()).mean(0)
+    torch.testing.assert_close(mixed, half)
+    assert entropy.of_mixture(half, torch.tensor([0])).item() == pytest.approx(math.log(2))
+    assert entropy.of_mixture(bounded, torch.tensor([1])).item() == pytest.approx(-math.log(1e-12))
     numbers = torch.tensor([[[1.0]], [[3.0]]])
     assert squared.of_mixture(squared.mixed(numbers).mean(0), torch.tensor([2.5])).tolist() == [0.25]
-
-
-def test_the_logarithm_of_a_mixture_is_bounded():
-    value = LOSSES["cross_entropy"].of_mixture(torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.tensor([1]))
-    assert value.item() == pytest.approx(-math.log(1e-12))

@@ -33,9 +33,6 @@ def uniform(self, state: State, reports: Reports):
 BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
 
 
-PERSONAL = {"report": "personal", "lambda": 0.5}
-
-
 def test_losses_are_measured_on_the_sampled_clients_only(monkeypatch):
     counted = []
     run = simulation("qffl", {"q": 1.0}, counts=[3] * 50, clients_per_round=4, batch_size=2)
@@ -53,7 +50,7 @@ def test_full_batches_give_the_received_loss_without_a_forward_pass(monkeypatch,
 
 
 def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):
-    run = simulation("ditto", PERSONAL)
+    run = simulation("ditto", {"report": "personal", "lambda": 0.5})
     train = run.backend.train
 
     def broken(work, local, round, losses):

@@ -34,48 +34,38 @@ def test_by_default_the_first_of_the_order_take_part(monkeypatch):
 
 def test_with_a_client_seed_all_runs_draw_the_same_clients(monkeypatch):
     register(monkeypatch, "toy")
-    shared = [simulation("toy", counts=COUNTS, clients_per_round=2, seed=seed, client_seed=9) for seed in (1, 2)]
-    alone = simulation("toy", counts=COUNTS, clients_per_round=2, seed=9)
-    drawn = [taking_part(run) for run in (*shared, alone)]
-    assert drawn[0] == drawn[1] == drawn[2]
-    assert not torch.equal(shared[0].x, shared[1].x), "all else is of the run's own seed"
+    seeds = [{"seed": 1, "client_seed": 9}, {"seed": 2, "client_seed": 9}, {"seed": 9}]
+    one, other, alone = (simulation("toy", counts=COUNTS, clients_per_round=2, **given) for given in seeds)
+    assert taking_part(one) == taking_part(other) == taking_part(alone)
+    assert not torch.equal(one.x, other.x), "all else is of the run's own seed"
 
 
 def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
     seen = []
-    register(
-        monkeypatch, "toy", select=lambda self, state, selection: (seen.append(selection), selection.order[-2:])[1]
-    )
+    register(monkeypatch, "toy", select=lambda self, state, told: (seen.append(told), told.order[-2:])[1])
     run = simulation("toy", counts=COUNTS, clients_per_round=3)
     order = torch.randperm(5, generator=generator(1, "clients", 0))
     assert run.select_clients() == sorted(order[-2:].tolist())
-    (told,) = seen
+    told = seen[0]
     assert torch.equal(told.order, order) and (told.clients_per_round, told.round) == (3, 0)
     assert told.samples.tolist() == list(COUNTS)
     close(told.losses(torch.tensor([3, 1])), run.losses("train", [3, 1]))
     run.run_round()
     run.select_clients()
     assert seen[-1].round == 1
-    a, again, b, later = (torch.rand(2, generator=one.generator(purpose)).tolist() for one, purpose in (
-        (told, "a"), (told, "a"), (told, "b"), (seen[-1], "a")))  # fmt: skip
+    drawn = [(told, "a"), (told, "a"), (told, "b"), (seen[-1], "a")]
+    a, again, b, later = (torch.rand(2, generator=one.generator(purpose)).tolist() for one, purpose in drawn)
     assert a == again and len({*a, *b, *later}) == 6
 
 
 def test_a_round_in_which_nobody_is_there_has_no_step(monkeypatch):
-    def select(self, state, selection):
-        return selection.order[:2] if selection.round == 1 else selection.order[:0]
-
-    register(monkeypatch, "toy", select=select)
-    run = simulation("toy", counts=COUNTS, clients_per_round=2, evaluate_every=1)
-    start = run.x.clone()
-    run.run_round()
-    assert torch.equal(run.x, start) and run.round == 1
-    run.run_round()
-    assert not torch.equal(run.x, start)
-    again = simulation("toy", counts=COUNTS, clients_per_round=2, evaluate_every=1)
-    result = again.run()
-    assert len(result.history) == 4 and torch.equal(again.x, run.x) and result.dropped == 0
-    assert again.measures()["comm_cost"] * 3 == pytest.approx(run.communication.sent * 4 / 2**20)
+    register(monkeypatch, "toy", select=lambda self, state, told: told.order[: 2 if told.round == 1 else 0])
+    run = simulation("toy", counts=COUNTS, clients_per_round=2, evaluate_every=1, keep="path")
+    result = run.run()
+    start, first, second, third = result.path
+    assert torch.equal(first, start) and not torch.equal(second, first) and torch.equal(third, second)
+    assert len(result.history) == 4 and result.dropped == 0
+    assert run.measures()["comm_cost"] * 3 == pytest.approx(2 * 30 * 4 / 2**20)
 
 
 @pytest.mark.parametrize("models", [1, 2])
