@@ -44,6 +44,7 @@ from fairfl.planning import downloads
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain_data import aligned, shown
+from fairfl.runtime.processes import run_module
 from fairfl.runtime.validation import nearest
 from fairfl.workflow.session import DATA
 
@@ -166,10 +167,8 @@ def _is_of(path: Path, compared: str) -> bool:
 
 def _takes(config: dict[str, Any]) -> list[str]:
     """Lines of `fairfl plan` that say how long it takes; nothing if nothing is missing."""
-    words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
-    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    output = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True
+    output = run_module(
+        "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."
     ).stdout
     return re.findall("(?m)^takes: .*", output)
 

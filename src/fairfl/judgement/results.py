@@ -34,15 +34,18 @@ from fairfl.runtime.validation import nearest
 from fairfl.values import result_files, tables
 
 _TIDY: dict[str, type] = {
-    name: str
-    for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")
+    **dict.fromkeys(
+        ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint"), str
+    ),
+    "seed": int,
+    "value": float,
 }
-_TIDY |= {"seed": int, "value": float}
 _REPORTED: dict[str, type] = {
-    name: str
-    for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")
+    **dict.fromkeys(("artifact", "setting", "algorithm", "hyperparameters", "metric"), str),
+    **dict.fromkeys(("spread_kind", "unit", "note"), str),
+    "value": float,
+    "spread": float,
 }
-_REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
 _PARTS = ("train", "validation", "test")
 
 
@@ -51,7 +54,8 @@ class Results:
     """The numbers of some settings. `files`: kind of file -> setting, artifact or <setting>/<algorithm> -> path.
 
     `metrics_of` a setting are those that its paper describes; `configured` is what settings say about themselves, by
-    metric id. Names in the files of `papers` are checked against them. `one_draw`: see Cells. Everything is read on
+    metric id. Names in the files of `papers` are checked against them. `one_draw`: see Cells.
+    `only_described`: without the metrics that no paper describes, most of what runs measure. Everything is read on
     first use; raises OSError or FairflError, which names file, line and value.
     """
 
@@ -60,11 +64,12 @@ class Results:
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     papers: Mapping[str, Paper] = field(default_factory=dict)
     one_draw: frozenset[str] = frozenset()
+    only_described: bool = False
 
     @cached_property
     def ours(self) -> Cells:
         """Everything that was measured, chosen, counted, timed or drawn."""
-        cells: dict[Key, Cell] = {}
+        cells = dict(self._measured)
         for setting, path in self._of("statistics"):
             cells |= self._single(
                 setting, NO_VARIANT, partition_statistics(path), f"partitions/{setting}/{path.name}"
@@ -86,40 +91,34 @@ class Results:
                 (name, Variant(a, {}), metric): Cell(value)
                 for (a, metric), value in drawn_values(path).items()
             }
-        cells |= {key: cell for key, cell in self._measured.items() if key not in cells}
         return Cells(cells, one_draw=self.one_draw)
 
     @cached_property
     def _measured(self) -> dict[Key, Cell]:
         """All numbers in tidy files. Raises FairflError if one is there twice."""
-        unit_of, samples = cache(self._unit), dict[Key, dict[int, tuple[float, dict[str, str]]]]()
-        units: dict[Key, str] = {}
+        unit_of, units = cache(self._unit), dict[Key, str]()
+        is_described = cache(lambda setting, name: _is_described(self.metrics_of(setting), name))
+        samples: dict[Key, dict[int, tuple[float, str, str]]] = {}
         for where, row in self._tidy:
+            setting, metric, seed = row["setting"], row["metric"], int(row["seed"])
+            if self.only_described and not is_described(setting, metric):
+                continue
             try:
-                key = (
-                    row["setting"],
-                    _variant(row["algorithm"], row["hyperparameters"]),
-                    row["metric"],
-                )
-                unit = unit_of(row["setting"], row["metric"], row["unit"])
+                key = setting, _variant(row["algorithm"], row["hyperparameters"]), metric
+                units[key] = unit = unit_of(setting, metric, row["unit"])
                 value = _number(row, "value") * factor(row["unit"], unit)
-                of_seed, seed = samples.setdefault(key, {}), int(row["seed"])
-                if seed in of_seed:
-                    raise FairflError(f"seed {seed} of {row['metric']} is duplicated")
+                if seed in samples.setdefault(key, {}):
+                    raise FairflError(f"seed {seed} of {metric} is duplicated")
             except FairflError as error:
                 raise FairflError(f"{where}: {error}") from None
-            of_seed[seed], units[key] = (value, row), unit
-        return {
-            key: Cell.over_seeds(
-                {seed: of_seed[seed][0] for seed in sorted(of_seed)},
-                units[key],
-                **{
-                    f"{column}s": tuple(of_seed[seed][1][column] for seed in sorted(of_seed))
-                    for column in ("run", "fingerprint")
-                },
-            )
-            for key, of_seed in samples.items()
-        }
+            samples[key][seed] = value, row["run"], row["fingerprint"]
+        cells = {}
+        for key, of_seed in samples.items():
+            seeds = sorted(of_seed)
+            values, runs, fingerprints = zip(*map(of_seed.__getitem__, seeds), strict=True)
+            by_seed = dict(zip(seeds, values, strict=True))
+            cells[key] = Cell.over_seeds(by_seed, units[key], runs=runs, fingerprints=fingerprints)
+        return cells
 
     @property
     def seeds(self) -> Counter[tuple[str, Variant]]:
@@ -137,15 +136,15 @@ class Results:
     @cached_property
     def reported(self) -> dict[str, Cells]:
         """The papers' numbers by artifact name ('eagle_table8'), as far as they are written down."""
-        return {
-            name: read_reported(path, self.metrics_of, self.check_of(name))
-            for name, path in self._of("reported")
-        }
+        return {name: self.read_reported(name) for name in self.files.get("reported", {})}
 
     @cached_property
-    def timings(self) -> dict[str, "TimedRuns"]:
+    def timings(self) -> dict[str, result_files.Seconds]:
         """Timed runs by setting."""
-        return {setting: TimedRuns.read(path) for setting, path in self._of("timed")}
+        return {
+            setting: result_files.read(path, result_files.Seconds)
+            for setting, path in self._of("timed")
+        }
 
     @property
     def sources(self) -> list[str]:
@@ -191,12 +190,41 @@ class Results:
             for metric, value in values.items()
         }
 
-    def check_of(self, name: str) -> Callable[[dict[str, str]], None]:
-        """Check that each row of the paper's numbers for an artifact must pass."""
+    def read_reported(self, name: str) -> Cells:
+        """The paper's numbers for one artifact. Raises FairflError with the line of a name that the paper lacks.
+
+        Points along a curve (note 'round=...', metric '<metric>_curve') are no final values. An empty cell whose note
+        begins with 'diverged' is a run that diverged; any other empty cell is a number that is not known.
+        """
         paper, _, artifact = name.partition("_")
-        return lambda row: (
-            _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
-        )
+        cells: dict[Key, Cell] = {}
+        curves: dict[Key, Curve] = {}
+        for where, row in tables.rows(Path(self.files["reported"][name]), _REPORTED, remedy=None):
+            try:
+                if paper in self.papers:
+                    _check_known(row, self.papers[paper], artifact)
+                metric, setting = row["metric"].removesuffix("_curve"), row["setting"]
+                key = key_of(setting, _variant(row["algorithm"], row["hyperparameters"]), metric)
+                unit = self._unit(setting, metric, row["unit"])
+                scale = factor(row["unit"], unit)
+            except FairflError as error:
+                raise FairflError(f"{where}: {error}") from None
+            value, spread = (
+                number * scale if counts(number := _number(row, column), row["unit"]) else None
+                for column in ("value", "spread")
+            )
+            if at := re.match(r"round=(\d+)", row["note"]):
+                if value is not None:
+                    curves[key] = (*curves.get(key, ()), (int(at[1]), value))
+                continue
+            if key in cells:
+                raise FairflError(f"{where}: {metric} of {key[1]} is duplicated")
+            lost = int(value is None and row["note"].startswith(DIVERGED))
+            kind = row["spread_kind"]
+            cells[key] = Cell(
+                value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind
+            )
+        return Cells(cells, True, curves)
 
 
 def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
@@ -222,6 +250,7 @@ def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, 
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,
         frozenset(name for name in settings if workload.settings[name].client_seed is not None),
+        only_described=True,
     )
 
 
@@ -231,51 +260,17 @@ def _variant(algorithm: str, hyperparameters: str) -> Variant:
     return Variant.from_csv(algorithm, hyperparameters)
 
 
+def _is_described(metrics: Metrics, name: str) -> bool:
+    """True also for the noise of a described metric."""
+    return name == "n_late" or metric_of(metrics, name.removesuffix("_late_std")) is not None
+
+
 def _number(row: Mapping[str, str], column: str) -> float:
     """NaN for an empty cell."""
     return float(row[column].strip() or "nan")
 
 
 # -- the papers' numbers ------------------------------------------------------------------------
-def read_reported(
-    path: Path,
-    metrics_of: Callable[[str], Metrics],
-    check: Callable[[dict[str, str]], None] = lambda row: None,
-) -> Cells:
-    """The paper's numbers for one artifact. Each row is given to `check`, which may raise a FairflError.
-
-    Points along a curve (note 'round=...', metric '<metric>_curve') are no final values. An empty cell whose note
-    begins with 'diverged' is a run that diverged; any other empty cell is a number that is not known.
-    """
-    cells: dict[Key, Cell] = {}
-    curves: dict[Key, Curve] = {}
-    for where, row in tables.rows(path, _REPORTED, remedy=None):
-        try:
-            check(row)
-            metric, setting = row["metric"].removesuffix("_curve"), row["setting"]
-            key = key_of(setting, _variant(row["algorithm"], row["hyperparameters"]), metric)
-            unit = printed_unit(metrics_of(setting), metric, row["unit"])
-            scale = factor(row["unit"], unit)
-        except FairflError as error:
-            raise FairflError(f"{where}: {error}") from None
-        value, spread = (
-            number * scale if counts(number := _number(row, column), row["unit"]) else None
-            for column in ("value", "spread")
-        )
-        if at := re.match(r"round=(\d+)", row["note"]):
-            if value is not None:
-                curves[key] = (*curves.get(key, ()), (int(at[1]), value))
-            continue
-        if key in cells:
-            raise FairflError(f"{where}: {metric} of {key[1]} is duplicated")
-        lost = int(value is None and row["note"].startswith(DIVERGED))
-        kind = row["spread_kind"]
-        cells[key] = Cell(
-            value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind
-        )
-    return Cells(cells, True, curves)
-
-
 def _check_known(row: dict[str, str], paper: Paper, artifact: str) -> None:
     """Raises FairflError with column, value and the nearest valid one."""
     if row["artifact"] != artifact:
@@ -316,32 +311,21 @@ def partition_statistics(path: Path) -> dict[str, float]:
     return {name: function(by_part) for name, function in STATISTICS.items()}
 
 
-@dataclass(frozen=True)
-class TimedRuns:
-    """Times of fairfl.jobs.timing in a setting: seconds of each repetition by variant and metric, and on what."""
-
-    machine: str  # 'AMD EPYC 7763, 1 thread'
-    seconds: Mapping[tuple[Variant, str], list[float]]
-    fingerprint: str = ""
-
-    @classmethod
-    def read(cls, path: Path) -> "TimedRuns":
-        """Raises OSError or FairflError naming the file."""
-        measured = result_files.read(path, result_files.Seconds)
-        seconds = {(NO_VARIANT, metric): values for metric, values in measured.metrics.items()}
-        for timed in measured.variants:
-            variant = _variant(timed.algorithm, timed.hyperparameters)
-            seconds |= {(variant, metric): values for metric, values in timed.seconds.items()}
-        machine = measured.processor
-        if measured.device == "cpu":
-            machine += f", {measured.threads} thread{'' if measured.threads == 1 else 's'}"
-        return cls(machine, seconds, measured.fingerprint)
+def describe_machine(measured: result_files.Seconds) -> str:
+    """'AMD EPYC 7763, 1 thread'"""
+    if measured.device != "cpu":
+        return measured.processor
+    return f"{measured.processor}, {measured.threads} thread{'s'[measured.threads == 1 :]}"
 
 
-def _timed_cells(setting: str, timing: TimedRuns, metrics: Metrics) -> dict[Key, Cell]:
+def _timed_cells(setting: str, measured: result_files.Seconds, metrics: Metrics) -> dict[Key, Cell]:
     """Mean and population standard deviation over the repetitions of what was timed in a setting."""
+    timed = [(NO_VARIANT, measured.metrics)]
+    timed += [
+        (_variant(one.algorithm, one.hyperparameters), one.seconds) for one in measured.variants
+    ]
     cells = {}
-    for (variant, metric), seconds in timing.seconds.items():
+    for variant, metric, seconds in ((v, *item) for v, of in timed for item in of.items()):
         unit = printed_unit(metrics, metric, "seconds")
         scale = factor("seconds", unit)
         cells[setting, variant, metric] = Cell(
@@ -349,9 +333,9 @@ def _timed_cells(setting: str, timing: TimedRuns, metrics: Metrics) -> dict[Key,
             std=statistics.pstdev(seconds) * scale,
             seeds=len(seconds),
             unit=unit,
-            note=f"measured on {timing.machine}",
+            note=f"measured on {describe_machine(measured)}",
             runs=(f"timed/{setting}.json",),
-            fingerprints=(timing.fingerprint,),
+            fingerprints=(measured.fingerprint,),
         )
     return cells
 

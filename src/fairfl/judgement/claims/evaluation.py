@@ -260,10 +260,11 @@ def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
 
 def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
     named, setting = statement.variant, statement.setting
-    metrics = [metric for metric, _ in statement.criteria]
     signs = [1 if trend == "up" else -1 for _, trend in statement.criteria]
-    scores = [scope.value(metric, named, setting) for metric in metrics]
-    values = [scope.values(metric, scope.variants(setting), setting) for metric in metrics]
+    scores = [scope.value(metric, named, setting) for metric in statement.metrics]
+    values = [
+        scope.values(metric, scope.variants(setting), setting) for metric in statement.metrics
+    ]
     rivals = [
         variant
         for variant in values[0]

@@ -83,15 +83,40 @@ class ClaimError(FairflError):
     """A claim that is not written in the grammar. The message names claim, column and what was expected."""
 
 
+class Speaking:
+    """Base of what speaks of numbers in a setting, its own or that of the claim: of a variant if not said otherwise."""
+
+    metric: str
+    variant: Variant
+    setting: str | None = None
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics in it."""
+        return [self.metric]
+
+    def has(self, variant: Variant) -> bool:
+        """True if a row is one of those that are spoken of."""
+        return variant == self.variant
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The names of algorithms in it."""
+        return [self.variant.algorithm]
+
+    def __str__(self) -> str:
+        return str(self.variant)
+
+
 @dataclass(frozen=True)
-class CellOf:
+class CellOf(Speaking):
     metric: str
     variant: Variant
     setting: str | None
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Speaking):
     """Over the rows of `only` (None: of any algorithm but those `excluded`) that have the `fixed` values."""
 
     function: Literal["min", "max"]
@@ -102,9 +127,12 @@ class Group:
     setting: str | None
 
     def has(self, variant: Variant) -> bool:
-        """True if a row is one of the group."""
         named = self.only in (None, variant.algorithm) and variant.algorithm not in self.excluded
         return named and variant.includes(self.fixed)
+
+    @property
+    def algorithms(self) -> list[str]:
+        return [*filter(None, [self.only]), *self.excluded]
 
     def __str__(self) -> str:
         """'!fedavg(q=1)'."""
@@ -137,42 +165,43 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Argopt:
+class Argopt(Speaking):
     function: Literal["min", "max"]
     metric: str
     variant: Variant
 
 
 @dataclass(frozen=True)
-class Monotone:
-    """Along the values of `key`, over the rows of the algorithm that have the `fixed` values."""
+class Monotone(Speaking):
+    """Along the values of `key`, over the rows of the algorithm that have the values of `variant`."""
 
     metric: str
     key: str
     direction: Literal["up", "down"]
-    fixed: Variant
+    variant: Variant
     setting: str | None
 
     def has(self, variant: Variant) -> bool:
-        """True if a row is one along the trend."""
-        named = variant.algorithm == self.fixed.algorithm and variant.number(self.key) is not None
-        return named and variant.includes(self.fixed)
+        named = variant.algorithm == self.variant.algorithm and variant.number(self.key) is not None
+        return named and variant.includes(self.variant)
 
     def __str__(self) -> str:
         """'qffl(steps=2) with q'."""
-        return f"{self.fixed} with {self.key}"
+        return f"{self.variant} with {self.key}"
 
 
 @dataclass(frozen=True)
-class Undominated:
+class Undominated(Speaking):
     variant: Variant
     criteria: tuple[tuple[str, Literal["up", "down"]], ...]  # metric, where better is
     setting: str | None
 
+    @property
+    def metrics(self) -> list[str]:
+        return [metric for metric, _ in self.criteria]
+
 
 Statement = Comparison | Argopt | Monotone | Undominated
-# What speaks of numbers in a setting, its own or that of the claim.
-Speaking = CellOf | Group | Argopt | Monotone | Undominated
 
 
 # -- parsing ----------------------------------------------------------------------------------

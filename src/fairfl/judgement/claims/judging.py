@@ -16,7 +16,6 @@ from fairfl.judgement.claims.evaluation import evaluate, status_over_completed_r
 from fairfl.judgement.claims.grammar import (
     ClaimError,
     Group,
-    Monotone,
     Speaking,
     Statement,
     nodes,
@@ -44,11 +43,7 @@ def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
 
 def settings_of(statement: Statement, setting: str | None) -> list[str]:
     """The settings that a claim speaks of: its own and those behind '@', sorted."""
-    named = {
-        getattr(node, "setting", None) or setting
-        for node, _ in nodes(statement)
-        if isinstance(node, Speaking)
-    }
+    named = {node.setting or setting for node, _ in nodes(statement) if isinstance(node, Speaking)}
     return sorted(name for name in named if name)
 
 
@@ -58,15 +53,10 @@ def fitted(workload: Workload, statement: Statement, setting: str | None) -> str
     Groups of rows are not meant, nor FedAvg: the others are compared with it.
     """
     for node, _ in nodes(statement):
-        place = getattr(node, "setting", None) or setting
-        if (
-            isinstance(node, Speaking)
-            and not isinstance(node, Group)
-            and place in workload.settings
-        ):
-            variant = node.fixed if isinstance(node, Monotone) else node.variant
-            what = chosen_by(workload, place, variant)
-            if what and variant.algorithm != BASELINE:
+        if isinstance(node, Speaking) and not isinstance(node, Group):
+            place = node.setting or setting
+            what = place in workload.settings and chosen_by(workload, place, node.variant)
+            if what and node.variant.algorithm != BASELINE:
                 return what
     return ""
 

@@ -12,17 +12,10 @@ from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.claims.contradictions import contradictions
-from fairfl.judgement.claims.grammar import (
-    ClaimError,
-    Group,
-    Monotone,
-    Speaking,
-    Undominated,
-    nodes,
-)
+from fairfl.judgement.claims.grammar import ClaimError, Speaking, nodes
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
-from fairfl.judgement.results import read_reported, results_of
+from fairfl.judgement.results import results_of
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -52,9 +45,9 @@ def check(workload: Workload) -> None:
 def check_printed(workload: Workload) -> None:
     """Raises SpecError with the paper, then file and line, for printed numbers that cannot be read."""
     numbers = results_of(workload, Path("."), {})
-    for name, path in numbers.files["reported"].items():
+    for name in numbers.files["reported"]:
         try:
-            read_reported(Path(path), numbers.metrics_of, numbers.check_of(name))
+            numbers.read_reported(name)
         except FairflError as error:
             raise SpecError(f"papers/{name.partition('_')[0]}.yaml: {error}") from None
 
@@ -98,31 +91,12 @@ def _clusters(setting: Setting) -> str:
 
 def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant]) -> Iterator[str]:
     for node in speaking:
-        metrics = (
-            [metric for metric, _ in node.criteria]
-            if isinstance(node, Undominated)
-            else [node.metric]
-        )
-        for metric in metrics:
+        for metric in node.metrics:
             if metric_of(paper.metrics, metric) is None:
                 yield f"no metric {metric!r}{nearest(metric, paper.metrics)}"
-        for name in _algorithms(node):
+        for name in node.algorithms:
             if name not in paper.algorithms:
                 yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
         # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
-        if owner(metrics[0]) == "variant" and not any(
-            _means(node, variant) for variant in variants
-        ):
-            named = node if isinstance(node, Group | Monotone) else node.variant
-            yield f"no row of the paper is {named}{nearest(str(named), variants)}"
-
-
-def _algorithms(node: Speaking) -> list[str]:
-    if isinstance(node, Group):
-        return [name for name in (node.only, *node.excluded) if name is not None]
-    return [node.fixed.algorithm if isinstance(node, Monotone) else node.variant.algorithm]
-
-
-def _means(node: Speaking, variant: Variant) -> bool:
-    """True if a row is one of those that are spoken of."""
-    return node.has(variant) if isinstance(node, Group | Monotone) else node.variant == variant
+        if owner(node.metrics[0]) == "variant" and not any(map(node.has, variants)):
+            yield f"no row of the paper is {node}{nearest(str(node), variants)}"

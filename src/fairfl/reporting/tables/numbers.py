@@ -11,6 +11,7 @@ import pandas as pd
 from fairfl.experiments.described import Metric
 from fairfl.experiments.origin import origin
 from fairfl.judgement.cells import NO_VARIANT, Cell
+from fairfl.judgement.results import describe_machine
 from fairfl.judgement.sources import RowProvenance
 from fairfl.judgement.units import endless, printed, printed_cell, printed_spread
 from fairfl.reporting.footer import grouped, plural
@@ -156,7 +157,7 @@ def say_machines(inputs: Inputs, numbers: pd.DataFrame, names: dict[str, str]) -
             f"{plural(number, 'repetition')} of {' and '.join(what)}"
             for number, what in times.items()
         ]
-        text = f"Measured on {literal(timing.machine)}: {', '.join(often) or 'nothing'}"
+        text = f"Measured on {literal(describe_machine(timing))}: {', '.join(often) or 'nothing'}"
         machines.append((names[setting], text))
     for sentence in grouped(machines):
         inputs.say(sentence)
