@@ -94,6 +94,13 @@ def vector(*values) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
+def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparameters) -> torch.Tensor:
+    """Weights of the first round, in which everybody takes part: for the tests that `fairfl new` writes."""
+    algorithm, state = start(name, samples, **hyperparameters)
+    report = told(torch.zeros(len(losses), 1), samples=samples, loss_received=losses)
+    return algorithm.aggregate(state, report)[0].weights
+
+
 def gradient_at_zero(objective) -> torch.Tensor:
     """Numerical gradient of objective(losses [3]) for the losses F + G z of the toy, at z = 0, [2]."""
     h = 1e-6
