@@ -19,7 +19,7 @@ D, some do: linearised follow the regularised leader with doubly robust response
     g_k  = -rt_k / den + rbar <p, rt - rbar> / den^2,    G <- G + g
     p_k <- exp(-G_k sqrt(log K) / (sqrt(t + 1) (2 + C))) / sum_j ...
 
-Both:  w_k = p_k / sum_{j in S} p_j, with the new p. There is no n_k in it: a uniform p is FedAvg with uniform weights.
+Both:  w_k = p_k / sum_{j in S} p_j, with the new p. It has no n_k: a uniform p is FedAvg with uniform weights.
 
 The authors' code (vaseline555/AAggFF) departs from this in three places. Each of them is a value here, because results
 that others publish may come from that code:

@@ -17,7 +17,7 @@ stands for its cosine gradient Shapley value. As in the released code:
 With `top_up`, w_k <- y_k + mask(U, q_k): a client keeps its own update, too. The released code has that line commented
 out; the code of RFFL, by the same authors, adds d_k, at most Gamma long, and the reward.
 
-All of this is about parameters; buffers of w_k are those of y_k. `official_topk` keeps at most D_l - 1 entries, none of
+All of this is about parameters; buffers of w_k are y_k's. `official_topk` keeps at most D_l - 1 entries, none of
 a tensor of one, as the released code (which fails there). In a round with some of the clients, sums and r_k are over
 them: they keep the total importance that they had, and models and importances of the others stay.
 

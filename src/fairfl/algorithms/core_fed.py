@@ -7,7 +7,7 @@
     gradient  - sum_k grad F_k / (M - F_k),  hence
     w_k = f_k / max(M - F_k, epsilon),  divided by their sum over the clients of the round
 
-with f_k = 1, or f_k = n_k for `weighting: size`. RECONSTRUCTED: the objective is that of the paper, the form of the
+with f_k = 1, or f_k = n_k for `weighting: size`. RECONSTRUCTED: the objective is the paper's, the form of the
 server's step and the M of unbounded losses are ours, as its text could not be read. M is max(M, 1.2 max_k F_k), with
 the losses of the first round that ends. PropFair has the same objective, but its clients descend the logarithm.
 """

@@ -12,7 +12,7 @@
 The weights of a round stem from the gaps of the round before (lag 1); in the first all are equal. Instead of the local
 steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k, the same for one local step.
 
-In the paper all clients take part in each round. Where only some do, w is still that of all K, from the newest gap of
+In the paper all clients take part in each round. Where only some do, w is still of all K, from the newest gap of
 each; a client that has not taken part yet has the mean gap of the others.
 
 Tables run the defaults, at sqrt(K) times FedAvg's rate: with lambda = 0 that is FedAvg. `l2_k` gives the same steps at

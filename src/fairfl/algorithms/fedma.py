@@ -58,7 +58,7 @@ class Config(Strict):
 def match_layer(
     nets: Tensor, c: int, wide: list[int], width: int, config: Config, draw: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Nets [m, P] with the global neurons as layer c + 1, and those that its neurons became, [m, width]."""
+    """Nets [m, P] with the global neurons as layer c + 1, and what its neurons became, [m, width]."""
     nets = nets.clone()
     # Views: to write to them changes nets.
     (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[c : c + 2]
@@ -101,7 +101,7 @@ class FedMA(Algorithm[Config]):
         return len(federation.shapes) // 2
 
     def init_state(self, federation: Federation) -> State:
-        """`first` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: those that they train in it.
+        """`first` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: nets that they train in it.
 
         `neurons_<c>` [K, L_c]: global neurons that neurons of layer c + 1 became; `reported` [K]: in how many exchanges
         of the round, without a gap. `labels` [K, C]; `wide` and `narrow`: units of each layer, of all and of a client.

@@ -1,6 +1,6 @@
 """FedWAvg. RECONSTRUCTED: clients with more forgettable examples get more weight.
 
-This sentence of its abstract is all that could be read: neither formula nor code. Forgetting is that of Toneva et al.,
+This sentence of its abstract is all that could be read: neither formula nor code. Forgetting is as in Toneva et al.,
 An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019:
 
     checks of client k    all its training samples, at x and at x_k, in each round that it takes part in

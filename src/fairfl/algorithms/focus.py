@@ -13,8 +13,8 @@ F_k(w_c) is the mean training loss at the start of the round. It gathers evidenc
 constant minus the sum of all F_k(w_c), so logarithms are kept. First models differ: equal ones would stay equal.
 
 The paper writes (5) with the sum of the sample losses; at its rates that diverges, so the mean is meant. Eq. (6) has no
-n_k: `size` puts them beside pi_kc. Clients that are not drawn keep their pi and do not count in (6); nor do those that
-send a NaN or an infinity of any of the M models, as in all algorithms.
+n_k: `size` puts them beside pi_kc. Clients that are not drawn keep their pi and do not count in (6); nor do clients
+that send a NaN or an infinity of any of the M models, as in all algorithms.
 """
 
 from math import log

@@ -260,7 +260,7 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         """The server's step, and its next state.
 
         The engine sums G = sum_k w_k D_k + extra, applies the modifiers to it and steps x <- x - G. Clients that sent a
-        NaN or an infinity are left out of `reports`; without any left there is no call.
+        NaN or an infinity are left out of `reports`; without any left it is not called.
         """
         raise NotImplementedError(f"{type(self).__name__} does not aggregate")
 

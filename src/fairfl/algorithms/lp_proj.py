@@ -1,7 +1,7 @@
 """lp-proj. Lin, Han, Li, Zhang, Personalized Federated Learning towards Communication Efficiency, Robustness and
 Fairness, NeurIPS 2022.
 
-There is no global model. P [d_sub, P] is a random projection that all know, from N(0, 1) with rows of length 1:
+It has no global model. P [d_sub, P] is a random projection that all know, from N(0, 1) with rows of length 1:
 
     min_omega  (1/K) sum_k min_{th_k}  F_k(th_k) + lambda R(P th_k - omega)        omega [d_sub]
     R(c) = ||c||_2^2 / 2,  r(c) = c          lp-proj-2, `p: 2`
@@ -16,9 +16,9 @@ There is no global model. P [d_sub, P] is a random projection that all know, fro
 
 Against the public code (desternylin/perfed): there all K clients train in every round and only the mean is over some;
 here clients that are not drawn rest, as in all other algorithms. It takes R = 5 times J = 20 batches; here R is
-`repeats` and the local steps are those of the setting's local epochs, or of `epochs`: R = 1 is the work of FedAvg. It
+`repeats` and the local steps are the setting's local epochs, or of `epochs`: R = 1 is the work of FedAvg. It
 clips gradients to norm 60, which is left out. Its `p: 2` of lp_proj divides the step of o by ||c||; its proj, which is
-meant here, does not. Every th_k starts at an initialisation of its own there; `start` says what stands for it here. P
+meant here, does not. Every th_k starts at a separate initialisation there; `start` says what stands for it here. P
 and the first th_k follow from the run's seed (shared/random_projection.py).
 """
 

@@ -2,7 +2,7 @@
 
     every client trains a separate net, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
     for hidden layers c = H, ..., 1:    rows [bias, outgoing weights], for c = 1 [incoming weights, bias, outgoing]
-        outgoing weights go to the global neurons of layer c + 1, 0 to those that the client has no part in
+        outgoing weights go to the global neurons of layer c + 1, 0 to neurons that the client has no part in
         match the rows of all clients (shared/matching.py), s = 1 / sigma2; for c = H outgoing weights to
         class d have (n_kd / n_d) / sigma2, by the samples of the class
         global neurons are G / S
@@ -13,7 +13,7 @@ The global net, wider than the clients', is made from their nets as they stand w
 alike; training does not depend on it. A class that no client has keeps the prior. Clients that are not drawn keep their
 net. The variant in which clients train on from what was matched is left out: FOCUS compares with the one matching.
 
-`sigma2`, `sigma0` and `gamma` are those of the authors' examples; no paper here says which were used. The authors
+`sigma2`, `sigma0` and `gamma` are from the authors' examples; no paper here says which were used. The authors
 choose among gamma 1, 0.001, 50, sigma2 1, 0.1, 0.5 and sigma0 1, 10.
 Nets of all widths are flat vectors of one size (shared/wide_mlp.py).
 """

@@ -263,7 +263,7 @@ def _only(artifact: Artifact, setting: str) -> Artifact:
 
 
 def seeds(workload: Workload, artifact: Artifact, count: int) -> list[int]:
-    """The first seeds of the artifact's settings; beyond these the smallest numbers that are none of them."""
+    """The first seeds of the artifact's settings; beyond these the smallest other numbers."""
     lists = {tuple(workload.settings[setting].seeds) for setting in artifact.settings}
     if len(lists) > 1 or count < 1:
         raise FairflError(

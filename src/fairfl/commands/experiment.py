@@ -19,7 +19,7 @@ _ALONG = 2  # columns of the curves
 
 
 def experiment(name: str, workload: Workload, artifact: Artifact, variants: list[Variant]) -> str:
-    """The YAML of a paper with the artifact's rows and those of `variants`."""
+    """The YAML of a paper with the rows of the artifact and of `variants`."""
     source = workload.papers[workload.config.papers[0]]
     for variant in variants:
         if variant in [row.variant for row in artifact.rows]:
@@ -61,7 +61,7 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
 
 
 def _rows(published: list[dict[str, Any]], variants: list[Variant]) -> dict[str, Any]:
-    """The rows of a table and those of `variants`, in the orders that the template asks for."""
+    """The rows of a table and of `variants`, in the orders that the template asks for."""
     own = [
         Row(algorithm=v.algorithm, hyperparameters=dict(v.values)).model_dump(
             mode="json", exclude_defaults=True

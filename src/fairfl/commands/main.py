@@ -79,7 +79,7 @@ def _command(words: list[str]) -> None:
 def repository(folder: Path) -> Path:
     """The root of the repository that a folder lies in, else of the one that this package lies in.
 
-    Raises FairflError if there is none.
+    Raises FairflError without one.
     """
     for root in (folder, *folder.parents, Path(__file__).resolve().parents[3]):
         if (root / "Snakefile").is_file() and (root / "src" / "fairfl").is_dir():
@@ -96,7 +96,7 @@ def snakemake(root: Path, words: list[str]) -> None:
 
 
 def look_after(root: Path, command: str, words: list[str]) -> None:
-    """`verify` or `clear`: of Snakemake's options they take those that say which scale is meant."""
+    """`verify` or `clear`: of Snakemake's options they take what says which scale is meant."""
     from snakemake.cli import parse_config
 
     from fairfl.workflow import verify

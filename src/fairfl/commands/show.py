@@ -93,7 +93,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 # -- which numbers --------------------------------------------------------------------------------
 def _numbers(workload: Workload, artifact: str, always: bool) -> tuple[str, list[ComparisonLine]]:
-    """(scale, numbers of an artifact): those that were built, else stored ones, unless one scale is asked for."""
+    """(scale, numbers of an artifact): the built ones, else stored ones, unless one scale is asked for."""
     scale = workload.scale.scale
     built = Path("results", scale)
     files = [built / "comparison.csv", *sorted(built.glob("selections/*/comparison.csv"))]

@@ -53,7 +53,7 @@ def _apart(words: Sequence[str]) -> list[str]:
 def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """KEY=VALUE of all `--config`, and the other words. Of a key that is given twice the later value counts.
 
-    Snakemake's own parser forgets every `--config` but the last. Raises FairflError for a word that is no KEY=VALUE.
+    Snakemake's own parser forgets every `--config` but the last. Raises FairflError for a word that is not KEY=VALUE.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
@@ -71,7 +71,7 @@ def split_at(words: list[str], word: str) -> tuple[list[str], list[str]]:
 
 
 def _check(word: str) -> None:
-    """Snakemake ends in a traceback for a key that is no name."""
+    """Snakemake ends in a traceback for a key that is not a name."""
     key, given, value = word.partition("=")
     if not given:
         raise FairflError(

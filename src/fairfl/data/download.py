@@ -5,7 +5,7 @@ aside in the local folder as ``<name>.bad-<first 8 of its sha256>`` and is never
 a mirror may lead anywhere if there is a regular file; of a bad file behind a link only the link is set aside.
 A transfer that breaks off is tried again twice and leaves nothing behind. Where no source
 has a good copy, the form that :class:`RemoteFile` names as ``instead`` is looked for in the same way,
-with a message. Where there is none of these either, a file with ``otherwise`` is done without, with a
+with a message. Where these have none either, a file with ``otherwise`` is done without, with a
 message.
 """
 
@@ -150,7 +150,7 @@ class FileSources:
         """Leave a good copy at the target; returns its sha256 and size.
 
         Raises:
-            Unusable: there is none at the location.
+            Unusable: the location has none.
             OSError: the target's folder cannot be written.
         """
         if location == str(target):

@@ -1,6 +1,6 @@
 """Fashion-MNIST: 60000 + 10000 pictures of clothes, 28x28 (Xiao, Rasul, Vollgraf 2017).
 
-How FedFV prepares it (its released code, after that of q-FFL): classes 0, 2, 6 (T-shirt, pullover,
+How FedFV prepares it (its released code, after q-FFL's): classes 0, 2, 6 (T-shirt, pullover,
 shirt), each pixel standardised with its mean and standard deviation over the training images of all
 ten classes. That is ``part: all, classes: [0, 2, 6], standardise: pixel``.
 """

@@ -67,7 +67,7 @@ class RemoteFile:
         magic: container whose first bytes the file must show.
         folder: subfolder of the data folder and of mirrors; "" means the data set's own name.
         instead: another form of the same data set, asked for when no source has this one. It may be a lossy copy or
-            a part: its numbers are checked as those of the data set, and the ``source`` says what it is.
+            a part: its numbers are checked as the data set's, and the ``source`` says what it is.
         otherwise: what the data set does where no source has the file, in words; "": it fails.
     """
 

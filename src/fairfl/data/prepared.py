@@ -18,7 +18,7 @@ _FORMS = ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2), (np.dtype(np.int64
 def load(
     path: Path, *needed: str, optional: tuple[str, ...] = (), framework: Literal["np", "pt"] = "np"
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Tensors by name, and the metadata. Those that are not asked for are not read.
+    """Tensors by name, and the metadata. Only those asked for are read.
 
     Raises:
         DataError: the file is damaged, or lacks a tensor that is needed.

@@ -177,7 +177,7 @@ def _hash(path: Path) -> str:
 
 
 def _expand(place: str) -> Path:
-    """Not Path.expanduser: that raises where there is no such user."""
+    """Not Path.expanduser: that raises where the user does not exist."""
     return Path(os.path.expanduser(place))
 
 

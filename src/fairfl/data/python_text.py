@@ -1,6 +1,6 @@
 """English text that ships with Python, by topic, for next-word prediction without any file to fetch.
 
-A stand-in for data of many writers: a client is a topic, its sentences are those of the documentation strings of some
+A stand-in for data of many writers: a client is a topic, its sentences are from the documentation strings of some
 modules of the standard library (Python Software Foundation License), which are read from the source files and not
 from the running modules, so `python -OO` makes no difference. Topics differ in what they speak of and in how.
 """

@@ -4,7 +4,7 @@ The archive is the subsampled version that LEAF's own model reads. A comment is 
 of ten tokens, the last one padded; a piece comes with the tokens that follow each of its own. The first 60 % of a
 user's comments are its training part, the next 20 % are for validation, the last 20 % for testing.
 
-The defaults are those of AAggFF's public code (vaseline555/AAggFF, commands/cross_device/reddit and
+The defaults are from AAggFF's public code (vaseline555/AAggFF, commands/cross_device/reddit and
 src/datasets/leaf/preprocess/reddit.py), which FedEBA+ compares with: 817 users, no validation part, and words as the
 only targets: its loss and its accuracy pass over padding, unknown words and the end of a comment.
 """

@@ -8,7 +8,7 @@ from fairfl.runtime.errors import FairflError
 
 
 def load(name: str) -> Dataset:
-    """The module of one data set. Raises FairflError with the nearest name if there is none."""
+    """The module of one data set. Raises FairflError with the nearest name if it is missing."""
     try:
         known("data")(name)
     except ValueError as error:

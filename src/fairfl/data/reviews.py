@@ -78,7 +78,7 @@ def tokenize_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
     """Word pieces in lower case of the vocabulary of a BERT of this name, a file with one of them per line.
 
     Raises:
-        DataError: the package `tokenizers` is missing, or the file is no such vocabulary.
+        DataError: the package `tokenizers` is missing, or the file is not such a vocabulary.
     """
     try:
         from tokenizers import BertWordPieceTokenizer

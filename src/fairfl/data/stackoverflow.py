@@ -4,7 +4,7 @@ Texts of users with at least 100 sentences, in lower case, with words and punctu
 published forms this one needs the standard library alone: a database (data/formats/tff.py), and the word counts of the
 training users, most frequent first.
 
-The defaults are those of VRed, as far as its text and the public code of the same group (FairFL,
+The defaults are from VRed, as far as its text and the public code of the same group (FairFL,
 generate_StackOverflow_nwp.py) tell.
 """
 
@@ -79,7 +79,7 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs and labels int64 [N, length]: a row is a sentence; client: number of its user, from 0.
 
-    Users are those of the training split, in the order of their ids as text. The database is unpacked into a temporary
+    Users are from the training split, in the order of their ids as text. The database is unpacked into a temporary
     folder beside the packed file (tens of gigabytes) and read user by user.
 
     Raises:

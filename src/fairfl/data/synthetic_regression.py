@@ -1,7 +1,7 @@
 """Synthetic data of FOCUS, sections 4.2 and 5.2: linear regressions of which one agent is an outlier.
 
 Agent e draws ``x ~ N(0, delta^2 I_d)`` and ``y = mu_e . x + N(0, sigma^2)``. The vectors of the normal
-agents lie at the distance r from a common centre mu*, those of the outliers at the distance R. The
+agents lie at the distance r from a common centre mu*, the outliers at the distance R. The
 paper says ten agents, one outlier, r = 0.01 and R = 1; it bounds the distances (at most r, at least R),
 here they are exact. It does not say d, delta, sigma, the sizes, or where mu* lies.
 """

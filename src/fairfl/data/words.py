@@ -1,6 +1,6 @@
 """Sentences as tokens, and which token is to be predicted after each: for next-word data sets.
 
-The preparation is that of TensorFlow Federated: a sentence is begin, its words, end; of this at most ``length`` + 1
+The preparation is TensorFlow Federated's: a sentence is begin, its words, end; of this at most ``length`` + 1
 tokens are kept, so a long sentence has no end; inputs are all tokens but the last, labels all but the first.
 """
 

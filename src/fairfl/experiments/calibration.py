@@ -33,7 +33,7 @@ def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> S
 
 
 def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
-    """The named choices, then every other point of the grid. Raises SpecError if a point is no setting.
+    """The named choices, then every other point of the grid. Raises SpecError if a point is not a setting.
 
     Points have local optima and surrogates only if a target is measured against them. Each of their seeds draws its own
     clients: how far seeds lie apart shows how sure a choice is.

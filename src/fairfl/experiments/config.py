@@ -238,7 +238,7 @@ class Config(_FromTheCommandLine):
 def with_papers(config: Config, available: Iterable[str], without: Collection[str] = ()) -> Config:
     """The configuration with the papers that its patterns mean, in its order; `*` means all but the template.
 
-    Those of `without` are left out.
+    Papers of `without` are left out.
 
     Raises SpecError for a name or pattern that no paper has.
     """

@@ -49,7 +49,7 @@ _BUILT_IN = (
 def declaration(kind: str, name: str) -> SimpleNamespace:
     """The `Config` class, the upper-case constants and the class attributes of src/fairfl/<kind>/<name>.py.
 
-    Raises SpecError naming the nearest plug-in if there is no such file, PluginError naming file and line if it cannot
+    Raises SpecError naming the nearest plug-in if it is missing, PluginError naming file and line if it cannot
     be used as it stands.
     """
     try:
@@ -111,7 +111,7 @@ class _Interface:
 
 @cache
 def _interfaces(path: Path) -> dict[str, _Interface]:
-    """Interfaces of a file, by name; {} if there is no such file."""
+    """Interfaces of a file, by name; {} if the file does not exist."""
     body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
     classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
     found: dict[str, _Interface] = {}

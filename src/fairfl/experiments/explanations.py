@@ -50,7 +50,7 @@ def family(metric: str) -> str:
 class Trial(Strict):
     """One change that tested a hypothesis, with the numbers before and after it.
 
-    Numbers are texts, so that 0.780 keeps its digits. Those of several metrics are joined by ` / `.
+    Numbers are texts, so that 0.780 keeps its digits. Several metrics' are joined by ` / `.
     """
 
     change: Words = Field(description="what was changed, in a few words")

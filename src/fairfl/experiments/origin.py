@@ -35,7 +35,7 @@ def origin(metric: str) -> Origin:
 
 
 def origins(metrics: Iterable[str]) -> tuple[Origin, ...]:
-    """Where the values of several metrics come from, each kind once."""
+    """Origins of several metrics' values, each kind once."""
     return tuple(dict.fromkeys(map(origin, metrics)))
 
 

@@ -31,7 +31,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 def unfit(kind: str, name: str) -> str:
-    """Reason why a file of this name is no plug-in of the kind, "" if it is one. Editors leave much in a folder."""
+    """Reason why a file of this name is not a plug-in of the kind, "" if it is one. Editors leave much in a folder."""
     path = PACKAGE / kind / f"{name}.py"
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         return "is called otherwise than by small letters, digits and _"

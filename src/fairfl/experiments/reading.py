@@ -174,7 +174,7 @@ def check_artifacts(
 ) -> None:
     """Raises SpecError if a scale names an artifact that does not exist, or makes one on request that needs runs.
 
-    Those of papers that are not selected may all exist.
+    Artifacts of papers that are not selected may all exist.
     """
     every = {
         f"{name}_{key}": one

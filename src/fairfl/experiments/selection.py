@@ -19,7 +19,7 @@ from fairfl.runtime.validation import SpecError, nearest
 class ExperimentSelection:
     """The selected parts.
 
-    `papers` are those of `config.papers`, whose artifacts are built, and papers that only lend them settings.
+    `papers` are `config.papers`, whose artifacts are built, and papers that only lend them settings.
     """
 
     config: Config

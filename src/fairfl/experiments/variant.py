@@ -66,7 +66,7 @@ class Variant:
         )
 
     def number(self, key: str) -> float | str | None:
-        """A hyper-parameter as a number, or as a word if it is none; None if the variant does not name it."""
+        """A hyper-parameter as a number, or as a word; None if the variant does not name it."""
         value = dict(self.values).get(key)
         return value if isinstance(value, int | float) else dict(self.levels).get(key, (0, None))[1]
 
@@ -192,7 +192,7 @@ def split_modifiers(
 def format_hyperparameters(
     hyperparameters: Mapping[str, Value | None], separator: str = "~"
 ) -> str:
-    """'alpha=0.1~tau=10' sorted by key, 'default' if there are none. Raises ValueError, see `format_value`."""
+    """'alpha=0.1~tau=10' sorted by key, 'default' without any. Raises ValueError, see `format_value`."""
     return (
         separator.join(
             f"{key}={format_value(value)}" for key, value in sorted(hyperparameters.items())

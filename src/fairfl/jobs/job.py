@@ -236,7 +236,7 @@ def _seed(args: argparse.Namespace) -> None:
 def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
     """Fingerprint and content of a job's results, each file of which has been read and found as the job left it.
 
-    With `raw`, the folder of raw files, those that a marker names are compared with their hashes in it, too.
+    With `raw`, the folder of raw files, files that a marker names are compared with their hashes in it, too.
     Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's,
     or if a file is damaged; that is set aside, so that the next plan makes it again.
     """

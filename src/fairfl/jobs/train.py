@@ -67,7 +67,7 @@ def plugins(spec: dict[str, Any]) -> list[str]:
 
 
 def tuned(spec: TrainSpec, choice: TunedChoice) -> TrainSpec:
-    """The spec with what fairfl.jobs.tune chose in place of its own values; spec.tuned says how much of it.
+    """The spec with what fairfl.jobs.tune chose in place of its values; spec.tuned says how much of it.
 
     Raises FairflError if the choice was made for another run.
     """

@@ -1,6 +1,6 @@
 """python -m fairfl.jobs.trials: final metrics of one algorithm's runs at every point of a setting's tuning grid.
 
-Of one algorithm, so that another one beside it, or an edit of that, chooses nothing again.
+Of one algorithm, so that another algorithm, or an edit of it, chooses nothing again.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -9,8 +9,8 @@ a column of three or more variants, above the range of what the paper prints the
 any number agree. It is the tolerance alone that decides, so that a miss is not counted where a hit could not be. A
 number printed as 0 has no half: only its column can speak.
 
-n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs
-of the variant if it has `MIN_SEEDS` seeds, else pooled over all variants of the setting with several seeds, so that a
+n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: of our own runs of
+the variant if it has `MIN_SEEDS` seeds, else pooled over all variants of the setting with several seeds, so that a
 single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
 variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
 distribution for `verdict.significance_level` with the degrees of freedom of s: of numbers that are equal but for their
@@ -21,7 +21,7 @@ for a standard deviation over the paper's seeds, and the larger of both counts. 
 
 Where our number rests on fewer than `MIN_SEEDS` seeds, or on seeds that share one draw of each round's clients
 (the setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
-evaluations (`verdict.noise_window`, those of its last quarter): a number that moves so much from one evaluation to
+evaluations (`verdict.noise_window`, its last quarter's): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
 alike. Where it is all that is known of s, a number agrees or is inconclusive, for a difference beyond a bound from
 below proves nothing; so it is where nothing is known of what the paper repeated with several seeds.
@@ -57,7 +57,7 @@ class Noise:
     is_lower_bound: bool = False  # and nothing else is known: seeds may scatter more
 
     def error(self, *seeds: int) -> float:
-        """Standard error of the difference of means over so many seeds each, or of one mean."""
+        """Standard error of the difference of means over these numbers of seeds, or of one mean."""
         return self.std * math.sqrt(sum(1 / n for n in seeds))
 
     def half_width(self, level: float) -> float:
@@ -125,7 +125,7 @@ def find_noise(
 
 
 def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise]) -> Noise:
-    """Noise of a number, of its own seeds or `pooled`."""
+    """Noise of a number, of its seeds or `pooled`."""
     setting, _, metric = key
     if origin(metric) != "tidy":
         return FIXED
@@ -193,7 +193,7 @@ def _pooled(cells: Collection[Cell]) -> Noise:
 def agreement_tolerance(
     noise: Noise, ours: int, theirs: int, rounding: float, level: float
 ) -> float:
-    """The largest difference that is no surprise, in the unit of the numbers, for means over `seeds` seeds."""
+    """The largest difference that seeds explain, in the unit of the numbers, for means over `seeds` seeds."""
     return noise.half_width(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
 
 

@@ -170,7 +170,7 @@ def compute_misfits(
 
 
 def _finite(numbers: Sequence[Any]) -> np.ndarray:
-    """As an array, NaN for what is no finite number."""
+    """As an array, NaN for what is not finite."""
     array = np.array(numbers, dtype=float)
     return np.where(np.isfinite(array), array, np.nan)
 
@@ -180,7 +180,7 @@ def _number(value: float) -> float | None:
 
 
 def _errors(generator: np.random.Generator, residuals: np.ndarray, seeds: int) -> np.ndarray:
-    """Errors of means over so many seeds, [draws, points, targets]; 0 where one seed says nothing of them."""
+    """Errors of means over seeds, [draws, points, targets]; 0 where one seed says nothing of them."""
     count = residuals.shape[1]
     if count < 2:
         return np.zeros(())

@@ -63,7 +63,7 @@ def printed_unit(metrics: Metrics, name: str, unit: str = "") -> str:
 class Cell:
     """One number in `unit`. For ours: mean and population standard deviation (divide by n) over seeds or repetitions.
 
-    `mean` is None if there is no number: an empty cell of the paper, or at least one seed diverged (a mean over the
+    `mean` is None without a number: an empty cell of the paper, or at least one seed diverged (a mean over the
     surviving seeds would flatter the algorithm). `diverged` counts those seeds; it is 1 where the paper says that its
     runs did. A mean is infinite where `censored` seeds did not reach what rounds are counted to.
     """
@@ -200,7 +200,7 @@ def client_of(metric: str) -> int:
 
 
 def pooled(name: str, reported: Mapping[str, Cells]) -> Cells:
-    """A paper's numbers as one of its artifacts takes them: its own first, then those of the paper's others.
+    """A paper's numbers as one of its artifacts takes them: its own first, then the paper's others.
 
     A figure whose numbers are only printed in a table is drawn and checked on that table.
     """

@@ -40,7 +40,7 @@ def changed_keys(changes: Iterable[str]) -> set[str]:
 
 
 def summary(changes: Iterable[str]) -> list[str]:
-    """Plain keys with old and new value, and only the names of those that have keys of their own (data, model)."""
+    """Plain keys with old and new value, and only the names of keys that have keys themselves (data, model)."""
     return list(
         dict.fromkeys(
             change if "." not in change.partition(":")[0] else change.partition(".")[0]

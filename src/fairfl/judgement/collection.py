@@ -199,7 +199,7 @@ def last_vectors(
     spec: CollectSpec, curves: pd.DataFrame, values: Values
 ) -> tuple[list[Vectors], int]:
     """Values of the last evaluations of trained models, the final model's last; that one alone if none are late. And
-    how many of them tell the run's noise: those of its last quarter, before which it may still have learnt."""
+    how many of them tell the run's noise: its last quarter's, before which it may still have learnt."""
     rounds = sorted(curves["round"].unique())
     trained = [number for number in rounds if number > 0] or rounds
     settled = sum(number > 0.75 * rounds[-1] for number in trained[-spec.noise_evaluations :])
@@ -315,7 +315,7 @@ def evaluate_run(spec: CollectSpec, run: Measured, baseline: Vectors | None) -> 
 
 
 def left_out(spec: CollectSpec, last: Vectors) -> list[str]:
-    """A phrase on clients without samples of the reported part, of whom there is no number."""
+    """A phrase on clients without samples of the reported part, who have no number."""
     clients = spec.clients - len(last["loss"])
     words = f"clients without {spec.reported_part} samples, and so without numbers"
     return [f"{words}: {clients} of {spec.clients}"] if clients else []

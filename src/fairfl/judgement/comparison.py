@@ -9,7 +9,7 @@ A number that could not tell whatever it is, as its tolerance is too wide or a m
 Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, and
 the rows that a setting names in `fitted`. The other rows are checked as ever.
 
-How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
+How each number is known is next to it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
 """
 
@@ -114,7 +114,7 @@ def verdict(
 ) -> Verdict:
     """The verdict on one number: `apart` is the difference, `tolerances` are those of `agrees` and `close`.
 
-    `is_wide`: nearly any number would be within the first tolerance; `is_lower_bound`: it is no more than that.
+    `is_wide`: nearly any number would be within the first tolerance; `is_lower_bound`: it is not more than that.
     """
     if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
@@ -283,7 +283,7 @@ _DIVERGED = {
 
 
 def _note(here: Cell | None, metric: str, row: str) -> str:
-    """Note on how our number came about, or why there is none."""
+    """Note on how our number came about, or why it is missing."""
     parts = [here.note] if here and here.note else []
     if here is None:
         parts.append(_ABSENT[origin(metric)].format(row=row))

@@ -4,7 +4,7 @@ README, docs/papers/, the page, the plan and the last words of a run all count h
 of the same runs and metric with one printed value: however many tables and figures print it, it counts once, with the
 verdict that it has where it is printed first; its places are *cells*. `inconclusive` ones are counted apart: they are
 in no share. Left out are other interpretations of a paper (`in_paper: false`), experiments that a scale, a stand-in or
-other hardware has changed, numbers that something was fitted to, and those that the paper contradicts itself on.
+other hardware has changed, numbers that something was fitted to, and numbers that the paper contradicts itself on.
 """
 
 from collections import Counter
@@ -179,5 +179,5 @@ def totals(
 
 
 def count_claims(claims: Iterable[ClaimLine], other: Collection[str] = ()) -> ClaimCount:
-    """Counts over rows of claims.csv, but for those of `other` artifacts."""
+    """Counts over rows of claims.csv, but for rows of `other` artifacts."""
     return ClaimCount(Counter(claim.status for claim in claims if claim.artifact not in other))

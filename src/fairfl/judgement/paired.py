@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean difference over seeds in the unit of the numbers; NaN where there is none."""
+    """Mean difference over seeds in the unit of the numbers; NaN without one."""
 
     difference: float
     low: float  # ends of the interval of Student's t at LEVEL; NaN with one seed

@@ -77,7 +77,7 @@ def stored_comparison(workload: Workload, root: Path) -> Path | None:
 
 
 def _shows_stored(workload: Workload, root: Path) -> bool:
-    """In a job, which reads the copy that planning has checked: the list of checksums is no part of that."""
+    """In a job, which reads the copy that planning has checked: the list of checksums is not in it."""
     return workload.scale.scale != SCALE and (root / COMPARISON).is_file()
 
 

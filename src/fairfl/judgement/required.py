@@ -186,6 +186,6 @@ def _client_of(metric: str) -> tuple[str, str] | None:
 
 
 def _of(metric: str) -> str:
-    """What a metric is a function of: accuracy, loss, ...; '' if of nothing in METRICS."""
+    """Vector that a metric is a function of: accuracy, loss, ...; '' if of nothing in METRICS."""
     family, _ = _client_of(metric) or (metric, "")
     return (PER_CLIENT | METRICS).get(family, ("", ""))[1]

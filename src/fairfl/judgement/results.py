@@ -228,7 +228,7 @@ class Results:
 
 
 def _reported(root: Path, papers: Mapping[str, Paper]) -> dict[str, str]:
-    """Files of the papers' numbers by artifact name, of those that are written down below `root`."""
+    """Files of the papers' numbers by artifact name, as far as they are written down below `root`."""
     folder = root / "papers" / "reported"
     paths = {
         f"{name}_{key}": folder / name / f"{key}.csv"

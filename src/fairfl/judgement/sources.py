@@ -85,7 +85,7 @@ def unprinted(setting: Setting) -> str:
 def used_values(workload: Workload, paper: str) -> list[UsedValue]:
     """Every value that a hyper-parameter has in the runs of a paper's artifacts, with the surest provenance of it.
 
-    Hyper-parameters are those that a row, a setting or the paper's defaults and grids name; a variant that leaves one
+    Hyper-parameters are what a row, a setting or the paper's defaults and grids name; a variant that leaves one
     out has the setting's, the paper's or the algorithm file's. Modifiers of algorithms are no part of it.
     """
     source = workload.papers[paper]

@@ -44,7 +44,7 @@ def counts(value: float, unit: str) -> bool:
 
 
 def endless(metric: str, rounds: int) -> str:
-    """Print of infinity: rounds that did not suffice in a run of so many, or a batch of all samples."""
+    """Print of infinity: rounds that did not suffice in a run of this length, or a batch of all samples."""
     return "full" if metric == "config_batch_size" else f"> {rounds}"
 
 

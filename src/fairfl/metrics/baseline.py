@@ -48,10 +48,10 @@ def degraded_well(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def cv_improvement(a: np.ndarray, b: np.ndarray) -> float:
-    """How much smaller the coefficient of variation is, percent of the baseline's (FedEBA+ table 18)."""
+    """Decrease of the coefficient of variation, percent of the baseline's (FedEBA+ table 18)."""
     return 100.0 * (1 - cv(a) / cv(b)) if cv(b) else np.nan
 
 
 def degraded_well_gain(a: np.ndarray, b: np.ndarray) -> float:
-    """Negative if those that do well lose on average."""
+    """Negative if clients that do well lose on average."""
     return gain(a, b, well(b))

@@ -10,7 +10,7 @@ _AT_THE_TARGET = 1e-12
 
 
 def rounds_to_accuracy(accuracy: pd.Series, target: float) -> float:
-    """First evaluated round in which the accuracy is at least `target`, infinite if there is none.
+    """First evaluated round in which the accuracy is at least `target`, infinite without one.
 
     `accuracy` are fractions by number of completed rounds, ascending. That it falls again later does not count, and a
     run that diverged (NaN) has reached what it had before.

@@ -1,8 +1,8 @@
 """BERT with a linear head on the pooled [CLS]: logits [n, C] for tokens [n, T]; token 0 is padding.
 
 FOCUS: "a pre-trained BERT-base model" (Devlin et al. 2019) for Yelp and IMDb; 109,483,778 parameters with a head for
-two classes. The layers are those of transformers, `BertForSequenceClassification`. The default sizes are those of a
-small BERT that learns from random weights within minutes, where the pre-trained one is not at hand; which of the two a
+two classes. The layers are from transformers, `BertForSequenceClassification`. The default sizes are a small
+BERT's that learns from random weights within minutes, where the pre-trained one is not at hand; which of the two a
 model is, its `origin` says.
 """
 
@@ -89,7 +89,7 @@ class Classifier(nn.Module):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
-    """Raises ValueError if a sample is no text, FairflError if a model that is asked for is not there."""
+    """Raises ValueError if a sample is not a text, FairflError if a model that is asked for is not there."""
     if len(shape) != 1:
         raise ValueError(f"bert needs tokens [length], the data have shape {list(shape)}")
     folder = None if config.pretrained is None else _folder(config.pretrained)

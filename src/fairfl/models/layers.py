@@ -9,7 +9,7 @@ from fairfl.runtime.errors import OptionError
 
 
 def image_shape(shape: tuple[int, ...], model: str) -> tuple[int, int, int]:
-    """Channels, height and width of one sample. Raises OptionError, naming the model, if it is no image."""
+    """Channels, height and width of one sample. Raises OptionError, naming the model, if it is not an image."""
     if len(shape) != 3:
         raise OptionError(
             f"{model} needs images [channels, height, width], the data have shape {list(shape)}"

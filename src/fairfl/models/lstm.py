@@ -1,6 +1,6 @@
 """Next-word model: embedding, LSTM, one or two dense layers; logits [n, T, V] for tokens [n, T].
 
-VRed: "1 LSTM + 2 FC"; the default sizes are those of Reddi et al. 2020 (Adaptive Federated Optimization, table 9),
+VRed: "1 LSTM + 2 FC"; the default sizes are from Reddi et al. 2020 (Adaptive Federated Optimization, table 9),
 with one input and one output per word of the vocabulary. 4,053,428 parameters for 10,004 words.
 
 FedEBA+ on Reddit says nothing of its model. AAggFF's public code, one of its baselines, has StackedLSTM: embedding 200,
@@ -43,7 +43,7 @@ class NextWord(nn.Module):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
-    """`outputs` is the size of the vocabulary. Raises ValueError if a sample is no sequence."""
+    """`outputs` is the size of the vocabulary. Raises ValueError if a sample is not a sequence."""
     if len(shape) != 1:
         raise ValueError(f"lstm needs tokens [length], the data have shape {list(shape)}")
     return NextWord(config, outputs)

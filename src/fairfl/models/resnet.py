@@ -3,7 +3,7 @@
 The default is ResNet-18.
 
 VRed: ResNet-18 with GroupNorm on 32 x 32 images. The stem of ImageNet even there, two groups and the initial
-values are those of FairFL, the public code of the same group, and so is a start from ImageNet's weights, which were
+values are from FairFL, the public code of the same group, and so is a start from ImageNet's weights, which were
 trained with batch normalisation. Group normalisation has no running statistics, so the parameters are all of the model.
 
 FOCUS: ResNet-18 on CIFAR-10. The paper says no more than that; the original has batch normalisation.

@@ -4,7 +4,7 @@
     G   = sum_k w_k (D_k - y_k) + sum_j pi_j y_j + extra        k in the round, j over all clients
     y_k <- D_k                                                  k in the round
 
-FedVARP has w_k = 1/m and pi_j = 1/K; here w_k and `extra` are those of the algorithm (FedEBA+, table 11, puts it on
+FedVARP has w_k = 1/m and pi_j = 1/K; here w_k and `extra` are the algorithm's (FedEBA+, table 11, puts it on
 reweighting algorithms). The algorithm sees the D_k as they are. Or it sees what replaces them,
 
     D_k - y_k + sum_j pi_j y_j                                  corrected: updates

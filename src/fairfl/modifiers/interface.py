@@ -53,7 +53,7 @@ class Privacy(Protocol):
         """If `per_sample`: gradient of the mean loss of a batch whose samples are clipped one by one."""
 
     def private(self, gradients: list[Tensor], samples: int, generator: Generator) -> list[Tensor]:
-        """Gradients of the mean loss of a batch of so many samples -> what the step takes."""
+        """Gradients of the mean loss of a batch of this number of samples -> what the step takes."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ FedEBA+ (table 13) defines the first two terms only. `official_code` has the thr
 takes ps for logits, a second softmax that bounds it; Lreg is the mean over classes too, 1/C of the above; Lent is the
 entropy of softmax(q_1), of the first view alone. It uses all terms: `terms: ce+reg+ent`.
 
-Table 13 says nothing of the augmentation. Those of FedLSR's code, drawn for each image, on pixels in [0, 1]:
+Table 13 says nothing of the augmentation. FedLSR's code, drawn for each image, on pixels in [0, 1]:
 
     rotation    (Fashion-)MNIST: by an angle of -30 to 30 degrees; black comes in from beyond the edge
     colour      CIFAR: mirrored with probability 1/2; with probability 0.8 brightness, contrast and saturation scaled by
@@ -182,7 +182,7 @@ class LSR(Modifier[Config]):
     losses = ("cross_entropy",)
 
     def objective(self, loss: str, samples: Samples, rounds: int) -> "SelfRegularised":
-        """Raises OptionError if a sample is no image [channels, height, width], or has no colours to be changed."""
+        """Raises OptionError if a sample is not an image [channels, height, width], or has no colours."""
         if len(samples.shape) != 3:
             raise OptionError(
                 f"modifier lsr needs images [channels, height, width], the data have shape {list(samples.shape)}"

@@ -1,6 +1,6 @@
 """Clients of one domain each. FOCUS section 5.2: Yelp over seven clients, IMDb over three, and so two clusters.
 
-The rows of a domain are assigned evenly at random, those of the data set's own training and test parts apart.
+The rows of a domain are assigned evenly at random, the data set's own training and test parts apart.
 """
 
 from typing import Annotated
@@ -18,7 +18,7 @@ class Config(Strict):
     )
 
     def true_clusters(self) -> int:
-        """How many true clusters the clients have."""
+        """Number of the clients' true clusters."""
         return len(self.clients)
 
 

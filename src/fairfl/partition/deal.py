@@ -39,7 +39,7 @@ class Method(Choice):
 
 
 class PartitionSpec(JobSpec):
-    """Who gets which samples, and in which parts."""
+    """Assignment of samples to clients and parts."""
 
     data: Data
     samples: Count | None = Field(description="drawn from the data set; null: all")
@@ -129,14 +129,14 @@ def partition(
 def noisy(
     columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Label of each assigned row, [n]: those of the training part flipped with probability `ratio`, the others true."""
+    """Label of each assigned row, [n]: labels of the training part flipped with probability `ratio`."""
     given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
     given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
     return given
 
 
 def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
-    """What the noise did, in words."""
+    """Effect of the noise, in words."""
     wrong = int((columns["label"] != labels[columns["row"]]).sum())
     return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
 
@@ -149,7 +149,7 @@ def described(
 ) -> dict[str, str]:
     """What the partition's file says beside its rows: the clients' true clusters, their owners, what was changed.
 
-    Clusters are the partitioner's, or those of data whose owners have some. `columns` are those of the partition,
+    Clusters are the partitioner's, or the data's whose owners have some. `columns` are those of the partition,
     `owners` [N] of the data. Clients that are not one owner each have neither; what is left of the clusters, where not
     all owners take part, is numbered from 0.
     """

@@ -9,7 +9,7 @@ has 24,959 + 25,041: the rule is right, the seed likely, and the very samples ar
 
 A client that ends up below `min_samples` would have no L*_k, so the whole draw is repeated up to `max_draws` times;
 after that the poorest clients are topped up from the richest, and the partition says so. Where a paper has no minimum
-it is 1: without any sample there is no client.
+it is 1: every client has a sample.
 """
 
 from typing import Literal
@@ -50,7 +50,7 @@ def cumulative(q: np.ndarray, samples: int, rng: Generator) -> np.ndarray:
 
 
 def per_share(q: np.ndarray, samples: int, rng: Generator) -> np.ndarray:
-    """Pieces [K] of floor(q_k n_c), but that of one client drawn at random: n_c minus the others."""
+    """Pieces [K] of floor(q_k n_c), but for one client drawn at random: n_c minus the others."""
     pieces = _floor(q * samples)
     lucky = rng.choice(len(q))
     pieces[lucky] += samples - pieces.sum()

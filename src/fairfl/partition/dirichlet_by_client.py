@@ -47,7 +47,7 @@ def counts(
     """Samples of each class [C], `size` in all, drawn with q ~ Dir(alpha) from the `left` ones.
 
     Drawing all that are missing at once and keeping of each class what there is has the distribution of drawing one
-    after the other: draws of a used-up class are those that renormalising takes out.
+    after the other: draws of a used-up class are what renormalising takes out.
     """
     taken = np.zeros_like(left)
     while (missing := size - taken.sum()) > 0:

@@ -1,7 +1,7 @@
 """Symmetric flips of training labels. FedEBA+ appendix M.4, after Fang and Ye 2022; Jiang et al. 2022.
 
 A label is replaced with probability r by one of the C - 1 other classes, each with the same chance: the transition
-matrix is 1 - r on the diagonal and r / (C - 1) beside it. With r = (C - 1) / C nothing is left of the labels.
+matrix is 1 - r on the diagonal and r / (C - 1) elsewhere. With r = (C - 1) / C nothing is left of the labels.
 """
 
 import numpy as np

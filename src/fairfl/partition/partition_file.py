@@ -37,7 +37,7 @@ class Partition:
 
 
 def read(path: Path, rows: int | None = None) -> Partition:
-    """Read the partition of a data set with so many `rows`; None: with any number.
+    """Read the partition of a data set with this number of `rows`; None: with any number.
 
     Raises:
         DataError: the file is damaged, or is not a partition of these data.

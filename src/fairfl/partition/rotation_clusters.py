@@ -37,7 +37,7 @@ class Config(Strict):
         return value
 
     def true_clusters(self) -> int:
-        """How many true clusters the clients have."""
+        """Number of the clients' true clusters."""
         return len(self.clients)
 
 
@@ -67,7 +67,7 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
 
 
 def angle_counts(images: int, cluster: int, clusters: int, mixture: float) -> np.ndarray:
-    """How many images of a client have the angle of each cluster, [c]: round(0.1 n) each, its own the rest."""
+    """Numbers of a client's images with the angle of each cluster, [c]: round(0.1 n) each, its own the rest."""
     other = round((1 - mixture) / (clusters - 1) * images) if clusters > 1 else 0
     counts = np.full(clusters, other)
     counts[cluster] = images - other * (clusters - 1)

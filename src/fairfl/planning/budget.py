@@ -154,7 +154,7 @@ class Planner:
         return [job for job in below if not self.is_done(job.name)]
 
     def long_jobs(self, run: Run) -> frozenset[str]:
-        """Names of those of the missing jobs that take long."""
+        """Names of the missing jobs that take long."""
         return frozenset(job.name for job in self.missing(run) if job.rule in LONG)
 
     def source(self, jobs: Iterable[Job]) -> downloads.Source:
@@ -234,7 +234,7 @@ class Planner:
         return bought
 
     def available(self, bought: Iterable[Purchase]) -> frozenset[str]:
-        """Names of the jobs that there may be, of those that take long or need data: done, or bought."""
+        """Names of the available jobs that take long or need data: done, or bought."""
         chosen = sorted(job for one in bought for job in one.jobs)
         below = {job.name for job in self.graph.below(chosen, self.rerun.stored)}
         here = {

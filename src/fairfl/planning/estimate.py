@@ -6,7 +6,7 @@
     rate    = median of seconds / work over the nearest jobs of the rule: of the setting and algorithm, else of the
               setting, else of the same model
 
-Models that no stored job has trained have a rate in reference.json. Seconds are those of a core, or of a GPU, which a
+Models that no stored job has trained have a rate in reference.json. Seconds are a core's, or of a GPU, which a
 number of cores stands for, by model (reference.json).
 """
 
@@ -98,7 +98,7 @@ def count_samples(rule: str, spec: Mapping[str, Any]) -> float:
 
 @cache
 def _usual_epochs(stopping_rule: str) -> float:
-    """Median epochs of the stored local optima with a stopping rule, given as JSON; its cap if there are none."""
+    """Median epochs of the stored local optima with a stopping rule, given as JSON; its cap without any."""
     rule = json.loads(stopping_rule)
     optima = (job for job in _stored() if job.spec.get("local_optimum") == rule)
     return median([job.epochs for job in optima if job.epochs] or [rule["max_steps"]])
@@ -180,7 +180,7 @@ def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: 
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A JSON file; {} if there is none, or a damaged one: others say so."""
+    """A JSON file; {} without one, or a damaged one: others say so."""
     try:
         whole = json.loads(path.read_bytes())
     except (OSError, ValueError):

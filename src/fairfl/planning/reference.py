@@ -16,7 +16,7 @@ def reference() -> dict[str, Any]:
 
 
 def expected(scale: str, cores: int | None, jobs: Mapping[str, int]) -> str:
-    """'; about 3 min 20 s' for so many jobs of each rule; '' at a scale that was not measured, and on a cluster."""
+    """'; about 3 min 20 s' for these jobs of each rule; '' at a scale that was not measured, and on a cluster."""
     each = reference()["seconds"].get(scale)
     if cores is None or each is None:
         return ""

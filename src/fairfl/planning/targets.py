@@ -62,7 +62,7 @@ class _Ran(Cells):
 
 def checkable_claims(workload: Workload) -> Counter[str]:
     """Claims that could be checked if one seed of every variant had run, by each setting they speak of;
-    under "" those of papers and under "own" those of your experiments, each once."""
+    under "" claims of papers and under "own" of your experiments, each once."""
     cells = _Ran(
         ran={
             (setting, variant.untuned)

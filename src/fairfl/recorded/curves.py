@@ -1,4 +1,4 @@
-"""Metrics of many trainings as one table, and that of one of them back again, equal to the bit."""
+"""Metrics of many trainings as one table, and one of them back again, equal to the bit."""
 
 import hashlib
 from collections.abc import Sequence

@@ -148,7 +148,7 @@ class Record:
         return curves.separated(tables.arrow(self.table_path)) if self.table_path.exists() else {}
 
     def metrics(self, job: str, entry: Entry) -> "pa.Table":
-        """Lines of curves.parquet of one training. Raises FairflError if they are not those that were recorded."""
+        """Lines of curves.parquet of one training. Raises FairflError if they are not as recorded."""
         try:
             key = entry.key(job)
             table = self._new[key] if key in self._new else self._curves[key]

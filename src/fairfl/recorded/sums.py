@@ -33,7 +33,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def present(folder: Path) -> list[str]:
-    """Paths of all files below `folder` but the list, hidden ones and those of hidden folders."""
+    """Paths of all files below `folder` but the list, hidden ones and files of hidden folders."""
     files = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return [
         str(path)
@@ -109,7 +109,7 @@ def faults(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _hash(path: Path) -> str:
-    """ "" if there is no such file."""
+    """ "" if the file does not exist."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 

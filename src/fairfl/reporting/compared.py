@@ -24,7 +24,7 @@ Provenances = dict[ShownRow, set[str]]  # how the hyper-parameters of a row are 
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """Our number and the published one, as texts; '' where there is none."""
+    """Our number and the published one, as texts; '' without one."""
 
     line: ComparisonLine
     row: ShownRow
@@ -42,7 +42,7 @@ class PrintedNumber:
 
     @property
     def both(self) -> tuple[str, str]:
-        """('81.2 ± 0.4', '80.9'); – where there is no number."""
+        """('81.2 ± 0.4', '80.9'); – without a number."""
         ours = f"{self.ours} ± {self.ours_std}" if self.ours and self.ours_std else self.ours
         spread = f" ± {self.reported_std}" if self.reported and self.reported_std else ""
         return ours or MISSING, self.reported + spread or MISSING
@@ -129,7 +129,7 @@ def pivots_of_lines(
     paper: Paper,
     endless: Callable[[ComparisonLine], tuple[str, str]],
 ) -> tuple[list[Pivot], Provenances]:
-    """Pivots of `PrintedNumber` in the artifact's layout, then, of a table, those that it has no place for.
+    """Pivots of `PrintedNumber` in the artifact's layout, then, of a table, metrics that it has no place for.
 
     `endless` has the words for infinity, ours and the published one.
     """

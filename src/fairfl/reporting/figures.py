@@ -58,7 +58,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
 
 
 def _write_around(figure: Figure, head: str, note: str, more: str) -> None:
-    """Write bold lines above a figure, and at most LINES small grey ones below it; `more` ends those that are cut."""
+    """Write bold lines above a figure, and at most LINES small grey ones below it; `more` ends cut ones."""
     width = figure.get_figwidth()
     whole: dict[str, Any] = {"break_on_hyphens": False}
     above = textwrap.fill(head, int(width * 17), **whole)

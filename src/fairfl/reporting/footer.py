@@ -87,7 +87,7 @@ def _spelled(seeds: list[int]) -> str:
 
 @dataclass
 class Footer:
-    """Sentences of a note: what is said, and of whom."""
+    """Sentences of a note, and their subjects."""
 
     entries: dict[str, list[str]] = field(default_factory=dict, kw_only=True)
 
@@ -191,7 +191,7 @@ class Facts(Strict):
     ) -> list[str]:
         """Scale, data, rounds, seeds; changes, or of a figure stand-ins. `names` of settings, metric ids `columns`.
 
-        `drawn`: in a figure, the seeds of a setting that are shown, '' if those that the scale has. Without `runs`
+        `drawn`: in a figure, the seeds of a setting that are shown, '' if as many as the scale has. Without `runs`
         there are no rounds, and of data and partition the first seed's are shown.
         """
         is_timed = origins(columns) == ("timed",)  # not along a whole run

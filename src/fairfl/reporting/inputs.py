@@ -66,7 +66,7 @@ class ShownRow:
         return self.variant.label(self.title) if self.printed is None else self.printed
 
     def names(self, setting: str) -> dict[str, Any]:
-        """The columns of CSVs that say which numbers these are: those of this row in a setting."""
+        """The columns of CSVs that say which numbers these are: of this row in a setting."""
         return {
             "setting": setting,
             "algorithm": self.algorithm,
@@ -183,15 +183,15 @@ class Inputs(Footer):
         return pooled(self.name, self.results.reported)
 
     def cell(self, setting: str, row: ShownRow, metric: str) -> Cell | None:
-        """Our number of a row, None if there is none."""
+        """Our number of a row, None without one."""
         return self.ours.find(setting, row.variant, metric)
 
     def reported(self, setting: str, row: ShownRow, metric: str) -> Cell | None:
-        """The paper's number of a row, this artifact's first; None if there is none."""
+        """The paper's number of a row, this artifact's first; None without one."""
         return self._reported.find(setting, row.variant, metric)
 
     def members(self, column: str, setting: str) -> list[str]:
-        """A column, or those that it stands for in a setting: gap_client_0, gap_client_1, ... for gap_client_k."""
+        """A column, or the ones that it stands for in a setting: gap_client_0, ... for gap_client_k."""
         return expanded(column, setting, self.ours, self._reported)
 
     def metric(self, name: str) -> Metric:
@@ -301,7 +301,7 @@ class Inputs(Footer):
         return self._present(lambda row: not row.of(rounds).empty)
 
     def _present(self, has_results: Callable[[ShownRow], bool]) -> list[ShownRow]:
-        """Raises NoRunsError if there is no result at all."""
+        """Raises NoRunsError without any result."""
         present = [row for row in self.rows if has_results(row)]
         if not present:
             raise NoRunsError("Not run at this scale.")
@@ -369,9 +369,9 @@ class Inputs(Footer):
 
 
 def mean_and_std(cell: Cell | None) -> tuple[float, float]:
-    """Mean and population standard deviation over seeds of a point that is drawn; NaN if there is no finite number.
+    """Mean and population standard deviation over seeds of a point that is drawn; NaN without a finite number.
 
-    Those of the cell, but added up as numpy does: CSVs of figures hold all digits, and the last ones stay as they are.
+    As in the cell, but added up as numpy does: CSVs of figures hold all digits, and the last ones stay as they are.
     """
     if cell is None or cell.mean is None or math.isinf(cell.mean):
         return math.nan, math.nan

@@ -45,7 +45,7 @@ def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
 
 
 def words_of(artifact: SelectedArtifact, used: Iterable[UsedValue]) -> WordTable:
-    """Words of a static table: those of the paper's file, or values in use of the hyper-parameters that it prints."""
+    """Words of a static table: of the paper's file, or values in use of the hyper-parameters that it prints."""
     if artifact.content != "used":
         return WordTable(artifact.header, artifact.content, [])
     places = {name: place for place, name in enumerate(artifact.options.get("printed", []))}

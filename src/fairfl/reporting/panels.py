@@ -22,7 +22,7 @@ def panels(
 ) -> seaborn.FacetGrid:
     """A grid whose panels `draw_panel` fills with their lines of a frame; one without lines says "not run".
 
-    `titles` by value of the column `col`, or by those of `row` and `col`; `height` of a line of panels in inches.
+    `titles` by value of the column `col`, or by columns `row` and `col`; `height` of a line of panels in inches.
     """
     grid = seaborn.FacetGrid(frame, despine=False, **facets)
     lines = grid.axes.flat[0].get_gridspec().nrows

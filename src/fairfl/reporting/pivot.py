@@ -52,7 +52,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True)
 class Pivot:
-    """One table: the axes that run down are levels of the index of `cells`, those that run across of its columns.
+    """One table: the axes that run down are levels of the index of `cells`, axes that run across of its columns.
 
     A cell is words, or a number of `numbers` and perhaps the one in brackets behind it; None if it is empty.
     """

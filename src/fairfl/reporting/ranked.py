@@ -51,7 +51,7 @@ class Ranked:
 
 
 def split(inputs: Inputs, apart: list[str]) -> tuple[list[ShownRow], list[ShownRow]]:
-    """The rows that have numbers: those to be ranked together, and those that are a class of their own."""
+    """The rows that have numbers: those to be ranked together, and rows that are a separate class."""
     rows, selected = inputs.measured(), {selected_by(text) for text in apart}
     own = [row for row in rows if selected & {row.algorithm, row.variant}]
     return [row for row in rows if row not in own], own

@@ -244,7 +244,7 @@ class StoredResults:
 
 
 def list_open_facts(paper: Paper) -> list[str]:
-    """Facts that the text does not state and that move numbers, those of most settings first."""
+    """Facts that the text does not state and that move numbers, most settings first."""
     chosen: Counter[tuple[str, str]] = Counter()
     searched: set[str] = set()
     for setting in paper.settings.values():

@@ -47,9 +47,9 @@ _held: int | None = None  # the lock of this process; closing it would drop it
 
 @opened.by_fairfl()
 def visible() -> list[str]:
-    """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
+    """Names of the GPUs that CUDA would use here: as CUDA_VISIBLE_DEVICES lists them, else all, [0, 1, ...].
 
-    They are counted by their device nodes: a container has only those of its GPUs, while /proc and nvidia-smi, where
+    They are counted by their device nodes: a container has only its GPUs', while /proc and nvidia-smi, where
     they are there at all, may tell of others. nvidia-smi alone has the names of the parts of a GPU that is split
     (MIG); without it, jobs see the first part of each, as CUDA does. Raises FairflError for a name that
     CUDA would not know: it would silently drop that one and all after it.

@@ -1,6 +1,6 @@
-"""Classes whose methods are hooks: what is no hook is refused, what goes wrong in one is a line that names it.
+"""Classes whose methods are hooks: what is not a hook is refused, what goes wrong in one is a line that names it.
 
-A method that only looks like a hook would never be called, and the numbers would be those of the hook's default.
+A method that only looks like a hook would never be called, and the numbers would be the hook's default's.
 """
 
 import difflib
@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).absolute().parents[1]
 
 
 class WithHooks:
-    """Base of an interface: the public methods of a class right below are hooks, those of classes below it may only be
+    """Base of an interface: the public methods of a class right below are hooks, methods of those below it may only be
     these. Raises PluginError where a class is made that has another one."""
 
     def __init_subclass__(cls) -> None:

@@ -80,7 +80,7 @@ def of(results: str, job: str) -> list[Kept]:
 
 
 def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
-    """Move the result of a job that is about to run out of its way; None if there is none that could be kept.
+    """Move the result of a job that is about to run out of its way; None without one that could be kept.
 
     `place` is where its record lies; `damaged`: some files may be; those stay beside, under another name.
     """

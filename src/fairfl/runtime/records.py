@@ -77,7 +77,7 @@ def set_aside(path: str) -> str:
 
 
 def read(path: Path | str) -> dict[str, Any] | None:
-    """The record at `path`; None if there is none that can be used."""
+    """The record at `path`; None without one that can be used."""
     try:
         record = json.loads(text := Path(path).read_bytes())
         # As `write` leaves it the spec comes last, in its canonical form, which need not be made again; then "}\n".

@@ -1,6 +1,6 @@
 """Checkpoints: everything that a run needs to go on, written at most every `seconds` seconds.
 
-A checkpoint is no declared output (Snakemake deletes those before a restart). It carries the fingerprint of
+A checkpoint is not a declared output (Snakemake deletes those before a restart). It carries the fingerprint of
 the run; a file of another fingerprint or a damaged one is deleted with a message, never used. There are the last two of
 a run, and none when it is done.
 
@@ -87,7 +87,7 @@ class Checkpoint:
             )
 
     def _usable(self, path: Path) -> dict[str, Any] | None:
-        """Return what was saved, or None if there is nothing for this fingerprint; then there is no file either."""
+        """Return what was saved, or None if there is nothing for this fingerprint; then the file is missing, too."""
         if not path.exists():
             return None
         try:

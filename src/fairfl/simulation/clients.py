@@ -76,7 +76,7 @@ class Part:
         return [own.T.contiguous() for own in self.inputs.flatten(1).split(self.sizes)]
 
     def columns(self, client: int) -> Tensor:
-        """Inputs of one client as columns, [d, n]. The first call copies those of all clients."""
+        """Inputs of one client as columns, [d, n]. The first call copies all clients'."""
         return self._columns[client]
 
     def of_clients(self, clients: list[int]) -> "Part":
@@ -111,7 +111,7 @@ class Clients:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Floating type of a model for these data: that of the inputs; float32 if those are tokens."""
+        """Floating type of a model for these data: the inputs'; float32 if those are tokens."""
         dtype = self.parts["train"].inputs.dtype
         return dtype if dtype.is_floating_point else torch.float32
 
@@ -146,7 +146,7 @@ def load_clients(
     """Read prepared data and a partition; `only` loads a single client (as client 0).
 
     Images become (x / 255 - scale_mean) / scale_std, constants (one, or one per channel) from the file's metadata;
-    tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
+    tokens stay as they are. Labels of the partition, which are noisy, come before the data's. Raises
     FairflError if a file is damaged, the two do not belong together, or the client does not exist.
     """
     # Simulating needs torch, numpy and pydantic; reading these files two libraries more.
@@ -214,7 +214,7 @@ def _by_client(assigned: "Partition", part: int) -> tuple[np.ndarray, Tensor]:
 
 
 def _turned(images: Tensor, turns: Tensor | None) -> Tensor:
-    """Images [N, C, H, W], H = W, rotated by so many quarter turns each, exactly: no pixel is interpolated.
+    """Images [N, C, H, W], H = W, rotated by a number of quarter turns each, exactly: no pixel is interpolated.
 
     Without `turns` any samples, as they are. Raises FairflError if the samples are no square images.
     """

@@ -30,7 +30,7 @@ def statistics(model: nn.Module) -> list[Tensor]:
 def observe(model: nn.Module, build: Callable[[], nn.Module], inputs: Tensor) -> None:
     """Find the statistics of other names by a pass of `build()`, which is such a model, on some `inputs`.
 
-    A constant is none: it may be infinite, and a mean of it over clients is no longer itself.
+    A constant is not: it may be infinite, and a mean of it over clients is no longer itself.
     """
     if not (before := {name: b for name, b in constants(model).items() if b.is_floating_point()}):
         return
@@ -93,10 +93,10 @@ def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
 
 
 def align_statistics(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """Give each bound statistic memory of its own, at a multiple of 16 bytes: (own memory, views of `flat`).
+    """Give each bound statistic separate memory, at a multiple of 16 bytes: (own memory, views of `flat`).
 
     cuDNN's batch normalisation reads four numbers at once and fails with "misaligned address" elsewhere, as behind
-    parameters whose number is no multiple of four. Whoever sets `flat` copies the views, and copies back in the end.
+    parameters whose number is not a multiple of four. Whoever sets `flat` copies the views, and copies back in the end.
     """
     buffers = statistics(model)
     views = [buffer.detach() for buffer in buffers]

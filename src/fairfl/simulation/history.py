@@ -25,7 +25,7 @@ class Result:
 
 
 def log_spaced(rounds: int, count: int) -> frozenset[int]:
-    """So many rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
+    """Rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
     return frozenset(round(rounds ** (i / (count - 1))) for i in range(count))
 
 
@@ -69,7 +69,7 @@ class History:
         self.pending.clear()
 
     def latest(self, part: str) -> str:
-        """The newest row in words: mean loss, mean and worst accuracy over the clients; empty if there is none."""
+        """The newest row in words: mean loss, mean and worst accuracy over the clients; empty without one."""
         self.fetch()
         if not self.rows:
             return ""

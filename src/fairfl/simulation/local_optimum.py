@@ -22,7 +22,7 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
     """Train client 0 of `clients` alone until the curve is flat or the cap is reached; keep the best model seen.
 
     Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped. A client whose loss
-    only rose, as at too large a rate, has diverged and has neither: the model that it starts from is no optimum.
+    only rose, as at too large a rate, has diverged and has neither: the model that it starts from is not an optimum.
     """
     backend, x = make_backend(spec, clients, "auto", chosen)
     best, epoch, reason = _best(spec, clients, backend, x)

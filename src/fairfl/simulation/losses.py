@@ -1,6 +1,6 @@
 """Losses: per-sample value and, for steps by hand, its gradient with respect to the outputs.
 
-Values are in nats; those of the squared error, the loss of regressions, are in the unit of the labels, squared.
+Values are in nats; the squared error's, the loss of regressions, are in the unit of the labels, squared.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,7 @@ from fairfl.simulation.training_spec import TrainingSpec
 
 
 class Modifiers:
-    """See fairfl.modifiers.interface for what each of them may do. `measurements` are those of the algorithm."""
+    """See fairfl.modifiers.interface for what each of them may do. `measurements` are the algorithm's."""
 
     def __init__(self, spec: TrainingSpec, measurements: tuple[str, ...], samples: Samples) -> None:
         self.used: dict[str, Modifier] = {}

@@ -34,7 +34,7 @@ def history_table(result: Result) -> pa.Table:
 def best_losses(algorithm: str, folder: Path | None, clients: int) -> torch.Tensor | None:
     """L*_k on validation data, [K] nats, from the files of the local-optimum jobs; None if the algorithm needs none.
 
-    Raises FairflError if it does and there is no folder of them.
+    Raises FairflError if it does and their folder is missing.
     """
     if "local_optimum_loss" not in algorithms.load(algorithm).measurements:
         return None

@@ -203,7 +203,7 @@ class Simulation:
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
-        """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw."""
+        """Clients of this round, ascending ids [m]: selected by the algorithm, by default a uniform draw."""
         K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.client_seed
         seed = self.spec.seed if seed is None else seed
         self.communication.asked = set()

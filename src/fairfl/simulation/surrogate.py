@@ -39,7 +39,7 @@ def members(spec: SurrogateSpec, clients: Clients) -> list[int]:
 
 
 def pooled(part: Part) -> Part:
-    """The samples of all clients as those of one."""
+    """The samples of all clients as one client's."""
     return Part(part.inputs, part.labels, part.counts.sum().view(1))
 
 
@@ -85,7 +85,7 @@ class Pooled:
         return client_losses(self.backend.forward, self.loss, self.x, self.parts[part]).cpu()
 
     def snapshot(self) -> dict[str, Any]:
-        """The present epoch with the losses of each client on each part; None where there is no finite number."""
+        """The present epoch with the losses of each client on each part; None without a finite number."""
         losses = {f"loss_{part}": self.losses(part).tolist() for part in self.parts}
         return {
             "epoch": self.epoch,

@@ -74,7 +74,7 @@ def variant_record(
 
 
 def measure(spec: TimingSpec, simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
-    """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
+    """All seconds that the spec asks for; `simulations` are its variants', in order."""
     rounds = in_turns([simulation.run_round for simulation in simulations], spec.rounds, watch)
     passes = in_turns(
         [partial(simulation.evaluate, "test") for simulation in simulations], spec.inferences, watch

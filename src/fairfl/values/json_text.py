@@ -11,7 +11,7 @@ Type = TypeVar("Type")
 
 
 def from_json(text: str | bytes, **hooks: Any) -> Any:
-    """The value of a JSON text; `hooks` are those of json.loads.
+    """The value of a JSON text; `hooks` are json.loads's.
 
     Raises ValueError in words, also where json.loads is generous: NaN and Infinity, a key that is given twice.
     """

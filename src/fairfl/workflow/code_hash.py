@@ -3,7 +3,7 @@
 The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
 `a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime` and `fairfl.recorded`. Modules that are looked up
 by name at run time are invisible to any import graph: the caller names them as entries. Of a module counts what is in
-its normal form (fairfl.workflow.normal_form). Files beside it that it names, READS = ("beside.json",), have hashes of
+its normal form (fairfl.workflow.normal_form). Files next to it that it names, READS = ("beside.json",), have hashes of
 their own; that a job runs and reads nothing else is seen at its end (fairfl.runtime.opened).
 """
 
@@ -123,7 +123,7 @@ def _graph() -> Any:
 
 @cache
 def closure(*entries: str) -> dict[str, str]:
-    """Hash of all that can change what running the entry modules results in: {module or file beside it: hash}."""
+    """Hash of all that can change what running the entry modules results in: {module or file next to it: hash}."""
     modules = set(entries)
     _graph()
     for entry in entries:
@@ -212,7 +212,7 @@ def _files_beside(module: str) -> list[Path]:
 
 
 def _beside(path: Path, source: bytes) -> list[Path]:
-    """Files that go with a module: those that its READS names, and `page.html.j2` with `page.py`.
+    """Files that go with a module: files that its READS names, and `page.html.j2` with `page.py`.
 
     Raises FairflError if READS is given otherwise than by a list of such files in a separate statement.
     """

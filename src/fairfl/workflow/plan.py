@@ -1,6 +1,6 @@
 """For each long job whether it would run, for each other one that would, and why.
 
-The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the jobs of the same Snakefile. Runs nothing.
+The verdicts are what Snakemake is given (fairfl.workflow.rerun), on the jobs of the same Snakefile. Runs nothing.
 """
 
 import functools

@@ -280,8 +280,8 @@ class Commits:
 
 
 def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
-    """Take all jobs of some that have finished; how many were, and why the others not. Raises FairflError naming those
-    that are refused, after all others have been taken."""
+    """Take all jobs of some that have finished; how many were, and why the others not. Raises FairflError naming
+    refused ones, after all others have been taken."""
     sums.settle(recorded.folder)
     commits, counts, refused = Commits(), Counter[str](), []
     for job in jobs:
@@ -336,7 +336,7 @@ _NAMES = {
 
 
 def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
-    """Return what a job would compute from, without code and files of the project; None if it is none of today's."""
+    """Return what a job would compute from, without code and files of the project; None if it is not one of today's."""
     rule, _, rest = name.partition("/")
     match = re.fullmatch(_NAMES[rule], rest)
     if match is None:

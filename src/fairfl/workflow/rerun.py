@@ -135,7 +135,7 @@ class Rerun:
         return self._contents[name]
 
     def nearest(self, name: str) -> list[str]:
-        """The jobs that must run of those that a job needs, without what these need in turn."""
+        """The jobs that must run among what a job needs, without what these need in turn."""
         if name not in self._above:
             above: dict[str, None] = {}
             for before in () if self.stored(name) else self.graph.job(name).inputs:
@@ -229,7 +229,7 @@ class Rerun:
         return "; ".join(differences(record["spec"], job.parsed))
 
     def _numerics_differ(self, record: dict[str, Any]) -> str:
-        """Return why a result of another arithmetic is computed again; count those that are not."""
+        """Return why a result of another arithmetic is computed again; count the others."""
         mismatches = arithmetic.differences(arithmetic.of_record(record), self.numerics)
         if self.rerun_on_mismatch:
             return "; ".join(f"{part}: {then} -> {now}" for part, then, now in mismatches)

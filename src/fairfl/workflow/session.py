@@ -95,7 +95,7 @@ class Session:
         return workload
 
     def plan(self) -> Graph:
-        """The graph of the parsed rules; Snakemake will run those of its jobs that must run."""
+        """The graph of the parsed rules; Snakemake will run its jobs that must run."""
         self.graph = snakemake.graph_of(self.workflow, self.workload)
         self.rerun = rerun_of(self.graph, say=_print_error)
         snakemake.Decision(self.workflow, self.graph, self.rerun, self._put_back).take_effect()

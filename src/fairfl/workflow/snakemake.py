@@ -161,7 +161,7 @@ def blamed(workflow: "Workflow", message: str) -> str:
 
 
 def runs_here(workflow: "Workflow", at_least: int) -> bool:
-    """True if so many jobs are about to run on this machine with this process's interpreter.
+    """True if this number of jobs is about to run on this machine with this process's interpreter.
 
     Jobs on a cluster's node, in a conda environment or in a container have another one.
     """
@@ -207,7 +207,7 @@ class Decision:
         JobScheduler.update_input_sizes = _without_sizes
 
     def of_target(self, wildcards: Any, rule: str) -> dict[str, Any]:
-        """Files that Snakemake is to make for a rule that only names what it wants: all of them, or those that run."""
+        """Files that Snakemake is to make for a rule that only names what it wants: all, or running ones."""
         jobs = [name for name in self.graph.wanted(rule) if not self.rerun.stored(name)]
         if not self._prunes:
             return {"wanted": [path for name in jobs for path in self.graph.job(name).outputs]}

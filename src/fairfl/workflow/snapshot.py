@@ -69,7 +69,7 @@ def _as_planned(root: Path) -> dict[str, bytes]:
 
 def _read(root: Path, named: Container[str] = ()) -> dict[str, bytes]:
     """Content of every file of the project below `root`, by its path there; none that only editors or Python need, and
-    of large ones only those that are named."""
+    of large ones only named ones."""
     contents: dict[str, bytes] = {}
     for path in _files(root):
         name = os.path.relpath(path, root)

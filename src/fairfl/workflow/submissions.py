@@ -1,6 +1,6 @@
 """How jobs go to Slurm: short ones together, several in one submission, each with its own result, log and outcome.
 
-Snakemake hands over all jobs that are ready. Those of a rule with equal requests share a submission as long as they
+Snakemake hands over all jobs that are ready. Jobs of a rule with equal requests share a submission as long as they
 are expected to take a third of its time limit, ten minutes at most. Snakemake's plugin submits it, asks how it stands
 and cancels it, as if it were one job; on the node fairfl.runtime.submission runs the jobs' commands.
 
@@ -48,7 +48,7 @@ _STATE = re.compile(r"SLURM status is: '(\w+)'")
 
 @dataclass(eq=False)
 class Submission:
-    """Jobs of one rule in the place of one, for Snakemake's plugin; other attributes are those of the first."""
+    """Jobs of one rule in the place of one, for Snakemake's plugin; other attributes are the first one's."""
 
     jobs: list[Any]
     file: Path  # that fairfl.runtime.submission reads
@@ -177,7 +177,7 @@ class Submissions:
         return max(asked[0], minutes), max(asked[1], memory)
 
     def _pack(self, waits: bool) -> None:
-        """Make submissions of the jobs that wait; `waits`: those that are not full may get company."""
+        """Make submissions of the jobs that wait; `waits`: not full ones may get company."""
         groups: dict[Any, list[Any]] = {}
         for job in self.waiting:
             same = {k: v for k, v in job.resources.items() if k not in ("seconds", "tmpdir")}
@@ -226,7 +226,7 @@ class Submissions:
             self.submit(time.monotonic())
 
     def submit(self, now: float) -> None:
-        """Submit what is full, or has waited long enough for company, as far as so many may be under way."""
+        """Submit what is full, or has waited long enough for company, as far as the limit of those under way allows."""
         with self._lock:
             self._pack(waits=now - self.last < QUIET)
             while self.ready and len(self.under_way) < self.most and now > self.paused:

@@ -28,7 +28,7 @@ def random_projection(seed: int, rows: int, parameters: int, orthogonal: bool) -
 def shuffled_models(federation: Federation) -> Tensor:
     """The initial model x for each client, [K, P + B], the numbers of each parameter tensor in a separate order.
 
-    That is an initialisation of its own where the numbers of a tensor are drawn alike.
+    That is a separate initialisation where the numbers of a tensor are drawn alike.
     """
     draw = torch.Generator().manual_seed(federation.seed ^ 1)  # not the draws of the projection
     x, P = federation.x, federation.parameters

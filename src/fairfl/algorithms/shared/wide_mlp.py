@@ -86,7 +86,7 @@ def flatten(net: Sequence[tuple[Tensor, Tensor]], wide: Sequence[int], like: Ten
 def extract(
     net: Tensor, units: Sequence[Tensor], wide: Sequence[int], narrow: Sequence[int]
 ) -> Tensor:
-    """Parts of one net [P] as compact nets, [m, P]: those of its `units`, [m, narrow_c] for each hidden layer c."""
+    """Parts of one net [P] as compact nets, [m, P]: of its `units`, [m, narrow_c] for each hidden layer c."""
     m = len(units[0])
     inputs, outputs = (torch.arange(n, device=net.device).repeat(m, 1) for n in (wide[0], wide[-1]))
     units = [inputs, *units, outputs]

@@ -17,7 +17,7 @@ from fairfl.runtime.plain_data import format_place, one_line
 def read_members(path: Path, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, bytes]]:
     """Name and content of each regular file that is wanted, in the archive's order, in one pass.
 
-    Only one content is in memory at a time. A leading "./" is no part of a name. Not every damage
+    Only one content is in memory at a time. A leading "./" is not part of a name. Not every damage
     shows here: the file's checksum has to be right before, and the caller has to count.
 
     Raises:

@@ -327,7 +327,7 @@ def _normalise(word: str) -> str:
 
 
 def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
-    """Raises DataError for a column in which nearly every sample has a word of its own."""
+    """Raises DataError for a column in which nearly every sample has a different word."""
     samples = len(table.cells)
     if words == samples > 2 or (words > 10 and 2 * words > samples):
         raise DataError(f"{table.path}: {name}: {words:,} classes in {samples:,} samples; {hint}")

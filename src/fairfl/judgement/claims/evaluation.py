@@ -128,7 +128,7 @@ def status_over_completed_rows(
     rows: Iterable[Row],
     digits: Callable[[str], int],
 ) -> str:
-    """Status that a claim over several rows with missing numbers would have without those that were not run.
+    """Status that a claim over several rows with missing numbers would have without rows that were not run.
 
     'supported against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
     """

@@ -29,7 +29,7 @@ NONE = Cells()
 
 @dataclass(frozen=True)
 class _Asked(Cells):
-    """Cells that note which of them a claim asks for, in its order, which is that of every draw."""
+    """Cells that note which of them a claim asks for, in its order, as in every draw."""
 
     asked: dict[Key, Cell] = field(default_factory=dict)
 

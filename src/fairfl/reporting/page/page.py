@@ -197,7 +197,7 @@ def artifact_view(
 def paper_view(
     key: str, workload: Workload, views: list[dict[str, Any]], here: PageRows, stored: PageRows
 ) -> dict[str, Any]:
-    """A paper with its artifacts; rows are those of all papers."""
+    """A paper with its artifacts; rows are of all papers."""
     paper, own = workload.papers[key], here.of({view["name"] for view in views})
     # Our interpretations of unclear passages repeat its numbers.
     printed = {view["name"] for view in views if view["spec"].in_paper}
@@ -231,7 +231,7 @@ def render(
     """The page as HTML text; `out` decides how its links are written. Stored results lie below `root`.
 
     `failed`: tables and figures that could not be made, and why; older files of theirs are not shown. What belongs to a
-    selection (comparison, claims, rankings, tables side by side) is in the page's folder, not in that of all `results`.
+    selection (comparison, claims, rankings, tables side by side) is in the page's folder, not in `results`.
     """
     here, stored = read_rows(workload, root, out.parent)
     files, summaries = Files(results, out), read_summaries(results, here.numbers)

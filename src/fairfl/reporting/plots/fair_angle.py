@@ -1,7 +1,7 @@
 """The test by which FedEBA+ chooses between its two alignments, in the plane of two clients' losses (its figure 2).
 
 Losses outside of the cone around the vector of ones, at a larger angle than theta, are unfair: gradient alignment.
-Those inside are fair enough: model alignment. Nothing is trained. The angles are those of
+Those inside are fair enough: model alignment. Nothing is trained. The angles are from
 fairfl.algorithms.shared.entropy; they stand in the CSV as metric angle_deg of unfair, fair and theta.
 """
 

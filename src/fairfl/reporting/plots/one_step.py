@@ -5,8 +5,8 @@ the bar between the losses there is their gap |F_1 - F_2|. Bars between empty ma
 but the seeds differs from its setting and they are at hand. Right: the gap that entropy-based aggregation leaves, by
 fairfl.algorithms.fedeba, over its temperature tau, and where it is smallest; what has no tau is a horizontal line.
 
-The losses are the mean squared errors of a x on the clients' training samples (a, b). The options are those of the
-setting: FedEBA's runs must be where the curve over tau has them.
+The losses are the mean squared errors of a x on the clients' training samples (a, b). The options are the
+setting's: FedEBA's runs must be where the curve over tau has them.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Differences between methods that ran with the same seeds: those of `of` minus each other row, metric by metric.
 
 A mark is the mean difference over seeds, the bar its 95 % interval by Student's t over the differences seed by seed.
-Each interval is one by itself: of twenty differences that are none, one is expected to leave zero out. Columns of the
+Each interval is one by itself: of twenty differences of zero, one is expected to leave zero out. Columns of the
 grid are the artifact's metrics, lines its settings; an arrow says which way is better. A difference in which a seed
 diverged is not drawn. With Holm's correction, marks are filled whose p over all differences of the panel is below 0.05.
 """

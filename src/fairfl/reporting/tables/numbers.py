@@ -55,7 +55,7 @@ class Number:
         )
 
     def beside(self, mark: str = "") -> str:
-        """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none.
+        """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' without one.
 
         `mark` leads to the note of the paper's number.
         """

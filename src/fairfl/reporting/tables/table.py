@@ -110,7 +110,7 @@ def _say_axes(
 
 
 def _cell(notes: Mapping[str, str], markup: Markup, front: Any, behind: Any = None) -> str:
-    """A number with what stands beside it, perhaps with a gain behind it; the best ones are bold."""
+    """A number with what is next to it, perhaps with a gain behind it; the best ones are bold."""
     reported = front.reported
     note = notes.get(reported.note if reported else "", "")
     beside = markup.number(front.beside(f" {note}".rstrip()))

@@ -58,7 +58,7 @@ def plain(arguments: list[str]) -> None:
 
 
 def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
-    """The connection to the job that the server has started; None if there is no such server or it refuses.
+    """The connection to the job that the server has started; None if the server does not exist or it refuses.
 
     The job waits before its first line of code until the number returned with it is closed.
     """

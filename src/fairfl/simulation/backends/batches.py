@@ -26,7 +26,7 @@ def padded(size: int, most: int | None = None) -> int:
 
 
 def ragged(sizes: Iterable[int], local: LocalTraining) -> bool:
-    """True if clients of so many samples have more than FEW_SIZES different last batches."""
+    """True if clients of these sizes have more than FEW_SIZES different last batches."""
     batches = ((n, local.batch(n)) for n in sizes)
     return len({n % batch or batch for n, batch in batches}) > FEW_SIZES
 

@@ -22,7 +22,7 @@ FILE = Path(__file__).with_name(*READS)
 
 @dataclass(frozen=True)
 class CpuTuning:
-    """Rules by shape. Multiply-adds are those of one product, samples x inputs x outputs; infinity means never."""
+    """Rules by shape. Multiply-adds are of one product, samples x inputs x outputs; infinity means never."""
 
     # Multiply-adds of a product from which oneDNN is quicker than torch's BLAS. MKL keeps to AVX2 on an AMD CPU.
     onednn_from: float = math.inf

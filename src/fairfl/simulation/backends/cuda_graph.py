@@ -66,7 +66,7 @@ class CudaGraph:
     arguments are tensors or None, of the same shapes in every call; a Python number is frozen at the capture, and so is
     a function that the body calls: what varies must lie in tensors.
 
-    `generators` are those that the body draws from beside torch's default one. The capture leaves no trace in any of
+    `generators` are what the body draws from beside torch's default one. The capture leaves no trace in any of
     them, so that the first call draws what any other would, whether or not the run was resumed just before.
     """
 

@@ -30,7 +30,7 @@ _onednn: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None in b
 def is_plain(model: nn.Module) -> TypeGuard[nn.Sequential]:
     """True for a chain of layers whose parameters are their weights and biases, each once, in order, with gradient.
 
-    It has nothing else: no hooks, no buffers, no method of its own. So a step by hand is that of the model.
+    It has nothing else: no hooks, no buffers, no other method. So a step by hand is the model's.
     """
     if type(model) is not nn.Sequential or any("forward" in vars(m) for m in model.modules()):
         return False

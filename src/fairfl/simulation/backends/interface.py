@@ -70,7 +70,7 @@ class Work:
         z <- z - rate_i / (1 - momentum) h,    y <- y + (1 - momentum) (z - y)
 
     which is one pass over the parameters more than plain SGD. A client without a step to take just does not follow z.
-    With AdamW the gradient of a step is h without weight decay, there is no force, and momentum must be 0.
+    With AdamW the gradient of a step is h without weight decay, no force acts, and momentum must be 0.
     Running statistics, behind the parameters in every model, follow the batches and none of these rules.
     """
 
@@ -147,7 +147,7 @@ class Work:
         )
 
     def forces(self, of: slice, like: Tensor) -> Callable[[Tensor], Tensor] | None:
-        """The force on the gradients of the models Y [n, P] at some places, a function of Y; None: there is none."""
+        """The force on the gradients of the models Y [n, P] at some places, a function of Y; None: no force."""
         if (force := self.force) is None:
             return None
         places = sent(torch.tensor(self.places[of]), like.device)

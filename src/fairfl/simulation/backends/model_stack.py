@@ -187,7 +187,7 @@ class ModelStack:
 def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:
     """Weights [*m, 1, n] of samples times slope(l), with l the mean of each model's losses [*m, n].
 
-    A mean by weight, so that padding has no part in it. Where all weights are 0 there is no l, and they stay 0.
+    A mean by weight, so that padding has no part in it. Where all weights are 0 l is undefined, and they stay 0.
     """
     total = (weights.double() @ losses.double().unsqueeze(-1)).flatten()
     factors = slope(total / weights.sum((-2, -1), dtype=torch.float64).flatten())

@@ -28,7 +28,7 @@ def make_backend(
 ) -> tuple[Backend, Tensor]:
     """The backend and the initial model x [P + B], or [count, P + B] for several.
 
-    Training images become those of the backend, in its memory order, so that there is no second copy of them.
+    Training images become the backend's, in its memory order, so that they have no second copy.
 
     `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
     Raises ValueError if the backend cannot run the model, FairflError if it starts from other weights than the spec's.

@@ -113,7 +113,7 @@ class Sequential(SteppedModel):
             torch._foreach_copy_(self.statistics, self.statistics_in_flat)
 
     def _check_constants(self) -> None:
-        """Raises OptionError if a forward pass has changed what is no part of a model, and so of no checkpoint."""
+        """Raises OptionError if a forward pass has changed what is not part of a model, and so of no checkpoint."""
         for name, buffer in flat_parameters.constants(self.model).items():
             before = self.constants.get(name)
             if before is None or not flat_parameters.same(buffer, before):

@@ -54,7 +54,7 @@ class StepFactors:
             self.filled[name] = value
 
     def correct(self, steps: int, rate: float, weight_decay: float) -> None:
-        """AdamW's step size with the correction of the first moment, that of the second, what is left of y."""
+        """AdamW's step size with the correction of the first moment, and of the second, what is left of y."""
         self.fill("rate", rate / (1 - BETAS[0] ** steps))
         self.fill("correction", (1 - BETAS[1] ** steps) ** -0.5)
         self.fill("left", 1 - rate * weight_decay)

@@ -105,7 +105,7 @@ class Block:
             self.stack.step(x, target, weight, terms, self.slope, losses, self.force)
 
     def _batches(self, in_place: Tensor | None) -> Iterator[Tensor]:
-        """Samples [*m, n, d] of each step. Those of the next come when its step has been taken."""
+        """Samples [*m, n, d] of each step. The next one's come when its step has been taken."""
         here = self.inputs if self.at_once == self.shape.width else None
         here, first = here if in_place is None else in_place, self.stack.dense[0]
         for samples in map(self._gathered, self._rows()) if here is None else (here,):

@@ -271,7 +271,7 @@ def summary_lines(
     papers: Mapping[str, Paper],
     scale: str = "",
 ) -> Iterator[str]:
-    """After a run that ended of itself; nothing after what speaks for itself. `papers`: those of the run."""
+    """After a run that ended of itself; nothing after what speaks for itself. `papers`: the run's."""
     if not display.run.totals:
         return iter(())
     command = partial(

@@ -84,7 +84,7 @@ class RunProgress:
     interrupted: bool = False  # by the user, who has pressed Ctrl-C
 
     def plan(self, counts: Mapping[str, int]) -> None:
-        """So many jobs of each rule are to run; targets, which do nothing, are left out."""
+        """Note how many jobs of each rule are to run; targets, which do nothing, are left out."""
         self.totals = {rule: counts[rule] for rule in self.kinds if rule in counts}
         self.begun = self.clock()
 
@@ -112,7 +112,7 @@ class RunProgress:
         return None
 
     def alike(self) -> list[list[RunningJob]]:
-        """The jobs that failed, those of one cause together, in the order in which they did."""
+        """The jobs that failed, jobs of one cause together, in the order in which they did."""
         groups: dict[str, list[RunningJob]] = {}
         for job in self.failed.values():
             groups.setdefault(job.cause, []).append(job)

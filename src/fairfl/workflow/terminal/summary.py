@@ -110,7 +110,7 @@ def interrupted(run: RunProgress, command: Callable[[RunningJob], str]) -> Itera
 
 
 def failures(run: RunProgress, command: Callable[[RunningJob], str]) -> Iterator[str]:
-    """Say what failed, each job once, those of one cause together. The first comes last: its log should be read."""
+    """Say what failed, each job once, jobs of one cause together. The first comes last: its log should be read."""
     (first, *alike), *others = run.alike()
     for job, *more in reversed(others):
         yield f"failed: {job.name}"
