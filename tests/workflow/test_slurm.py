@@ -5,15 +5,14 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.workflow import slurm, watchful
+from tests.workflow.faults import Workflow, processes_in
 from tests.workflow.small_project import Project
 
 pytestmark = [
@@ -27,7 +26,6 @@ pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin 
 SETTING = "eagle_synthetic_gaussian"
 TIDY = f"results/tiny/tidy/{SETTING}.csv"
 ALGORITHMS = ("fedavg", "afl")
-RUNS = {name: f"results/tiny/runs/{SETTING}/{name}/default/seed0" for name in ALGORITHMS}
 # Trainings of some seconds, so that there is something to disturb.
 TINY = """
 scale: tiny
@@ -65,46 +63,31 @@ def untrained(local, tmp_path) -> Project:
     return project
 
 
-class Submitted:
+class Submitted(Workflow):
     """Snakemake at work on the cluster. As a context it leaves nothing of it running."""
 
     def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str) -> None:
         self.cluster, self.project = cluster, project
-        self.output = project.folder / f"{uuid.uuid4()}.txt"
         self.name = ""  # of its jobs in Slurm
-        self.before = {algorithm: self.checkpoint(algorithm) for algorithm in ALGORITHMS}
         command = [sys.executable, watchful.__file__, "--workflow-profile", "profiles/slurm"]
         apart = () if "--set-resources" in arguments else APART
-        command += [*apart, "--nocolor", "--latency-wait", "5", *arguments]
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [*command, "--config", *project.selection],
-                cwd=project.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={name: value for name, value in cluster.environment.items() if name != "PYTHONPATH"},
-            )
-
-    def __enter__(self) -> "Submitted":
-        return self
+        command += [*apart, "--nocolor", "--latency-wait", "5", *arguments, "--config", *project.selection]
+        super().__init__(project.folder, command, cluster.environment)
 
     def __exit__(self, *_: object) -> None:
         self.lives()
         self.process.kill()
         self.process.wait()
         self.cluster.cancel([job["JobId"] for job in self.jobs()])
+        self.output.close()
 
     def lives(self) -> bool:
         """Looks up the name of its jobs, too, which is forgotten when it ends."""
-        if self.process.poll() is not None:
-            return False
-        with contextlib.suppress(FileNotFoundError):
-            self.name = (self.project.folder / "results/tiny/.slurm").read_text()
-        return True
-
-    def said(self) -> str:
-        return self.output.read_text()
+        is_running = self.running()
+        if is_running:
+            with contextlib.suppress(FileNotFoundError):
+                self.name = (self.folder / "results/tiny/.slurm").read_text()
+        return is_running
 
     def says(self, text: str) -> None:
         """Wait for a text."""
@@ -133,31 +116,20 @@ class Submitted:
 
     def trainings(self, algorithm: str = "") -> list[int]:
         """Processes that train, and only these: not Snakemake or a shell that waits for them."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                command = (process / "cmdline").read_text().split("\0")
-                here = os.path.samefile(process / "cwd", self.project.folder)  # on a node by another path
-                if (
-                    here
-                    and command[1:4] == ["-P", "-m", "fairfl.jobs.train"]
-                    and any(f"/{algorithm}" in part for part in command[4:])
-                ):
-                    found.append(int(process.name))
-        return found
-
-    def checkpoint(self, algorithm: str) -> int | None:
-        """Number of its file, by which one can see that it was written anew."""
-        with contextlib.suppress(FileNotFoundError):
-            return (self.project.folder / RUNS[algorithm] / "checkpoint.pt").stat().st_ino
-        return None
+        return [
+            pid
+            for pid, command in processes_in(self.project.folder).items()
+            if command[1:4] == ["-P", "-m", "fairfl.jobs.train"]
+            and any(f"/{algorithm}" in part for part in command[4:])
+        ]
 
     def paused(self, algorithm: str) -> int:
         """The process that trains an algorithm, stopped as soon as it has written a checkpoint in this call."""
 
         def found() -> list[int]:
             assert self.lives(), self.said()
-            return self.trainings(algorithm) if self.checkpoint(algorithm) not in (None, self.before[algorithm]) else []
+            checkpoints = self.new(f"tiny/runs/{SETTING}/{algorithm}/default/seed0/checkpoint.pt")
+            return self.trainings(algorithm) if checkpoints else []
 
         process = slurm.wait(found, what=f"a checkpoint of {algorithm}")[0]
         os.kill(process, signal.SIGSTOP)
@@ -222,19 +194,6 @@ def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
     assert "| it was killed (SIGKILL); SLURM-job" in text
 
 
-def test_a_held_job_is_named_with_what_lets_it_go_on(cluster, local, untrained):
-    with Submitted(cluster, untrained, TIDY) as run:
-        process = run.paused("afl")
-        number = run.jobs("afl")[0]["JobId"]
-        cluster.run("scontrol", "requeuehold", number)
-        run.says(f"`scontrol release {number}` lets it start (train/{SETTING}/afl/default/seed0)")
-        assert process not in run.trainings()
-        cluster.run("scontrol", "release", number)
-        cluster.hurry(number)
-        assert run.ended() == 0, run.said()
-    assert went_on(untrained, "afl") and results(untrained) == results(local)
-
-
 def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
         for algorithm in ALGORITHMS:
@@ -262,21 +221,6 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     assert "Nothing to be done" in untrained.snakemake("--dry-run", TIDY).stdout
 
 
-def test_a_time_limit_is_no_try(cluster, local, untrained):
-    with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
-        for algorithm in ALGORITHMS:
-            run.paused(algorithm)
-        for job in run.jobs("afl"):
-            cluster.run("scontrol", "update", f"job={job['JobId']}", "TimeLimit=0-00:01:00")
-        run.says("goes on in another submission: Slurm ended the last one (TIMEOUT)")
-        for process in run.trainings("fedavg"):
-            os.kill(process, signal.SIGCONT)
-        assert run.ended() == 0, run.said()
-        assert "failed" not in run.said()
-        assert [job["JobState"] for job in run.jobs("afl")] == ["TIMEOUT", "COMPLETED"]
-    assert went_on(untrained, "afl") and results(untrained) == results(local)
-
-
 # The first submission meets Slurm's words for a limit that is reached.
 LIMITED = f"""#!/bin/sh
 mkdir "$0.refused" 2> /dev/null || exec {shutil.which("sbatch")} "$@"
@@ -286,19 +230,33 @@ exit 1
 """
 
 
-def test_a_limit_on_submissions_is_waited_for_and_another_refusal_said(cluster, local, untrained):
+def test_limits_are_waited_for_a_held_job_is_named_and_another_refusal_said(cluster, local, untrained):
+    """A limit on submissions; on the time of a job, which is no try; and what lets a held job go on."""
     sbatch = cluster.folder / "bin/sbatch"
     sbatch.write_text(LIMITED)
     sbatch.chmod(0o755)
     try:
         with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
             run.says("Slurm takes no more submissions now: AssocMaxSubmitJobLimit")
+            held = run.paused("fedavg")
+            number = run.jobs("fedavg")[0]["JobId"]
+            run.paused("afl")
+            cluster.run("scontrol", "requeuehold", number)
+            run.says(f"`scontrol release {number}` lets it start (train/{SETTING}/fedavg/default/seed0)")
+            assert held not in run.trainings()
+            cluster.run("scontrol", "update", f"job={run.jobs('afl')[0]['JobId']}", "TimeLimit=0-00:01:00")
+            run.says("goes on in another submission: Slurm ended the last one (TIMEOUT)")
+            cluster.run("scontrol", "release", number)
+            cluster.hurry(number)
             assert run.ended() == 0, run.said()
-            assert not re.search("^failed", run.said(), re.M) and len(run.jobs()) == 2
+            assert not re.search("^failed", run.said(), re.M)
+            assert [job["JobState"] for job in run.jobs("afl")] == ["TIMEOUT", "COMPLETED"]
+            assert len(run.jobs("fedavg")) == 1
     finally:
         sbatch.unlink()
+    assert all(went_on(untrained, algorithm) for algorithm in ALGORITHMS)
     assert results(untrained) == results(local)
-    (untrained.folder / RUNS["afl"] / "summary.json").unlink()
+    (untrained.folder / f"results/tiny/runs/{SETTING}/afl/default/seed0/summary.json").unlink()
     asked = (*APART, "train:slurm_partition=nowhere")
     with Submitted(cluster, untrained, *asked, "--retries", "0", TIDY) as run:
         assert run.ended(), run.said()
