@@ -165,6 +165,8 @@ class Session:
         try:
             yield
         except (FairflError, more) as error:
+            if self.display:  # no bars below the message, as if something ran
+                self.display.stop()
             raise WorkflowError(
                 snakemake.blamed(self.workflow, str(error)) if blame else str(error)
             ) from None

@@ -213,6 +213,22 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
 
 
+def test_ctrl_c_before_any_job_is_one_line(monkeypatch):
+    out, at_exit, codes = io.StringIO(), [], []
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("sys.excepthook", sys.excepthook)
+    monkeypatch.setattr("atexit.register", at_exit.append)
+    monkeypatch.setattr("os._exit", codes.append)
+    try:
+        Display(out).heed_interrupts()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    at_exit[0]()
+    assert codes == [130] and out.getvalue() == "interrupted: nothing has run yet\n"
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [

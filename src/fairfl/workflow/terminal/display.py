@@ -182,6 +182,8 @@ class Display(logging.Handler):
 
         def leave() -> None:
             if self._pressed:
+                if not self._ended.is_set():
+                    self.say("interrupted: nothing has run yet")
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(128 + signal.SIGINT)
@@ -194,9 +196,8 @@ class Display(logging.Handler):
                 before(number, frame)
 
         def silent(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-            usual(kind, error, trace) if kind is not KeyboardInterrupt else self.say(
-                "interrupted: nothing has run yet"
-            )
+            if kind is not KeyboardInterrupt:
+                usual(kind, error, trace)
 
         if before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, heard)
