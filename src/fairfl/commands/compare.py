@@ -280,17 +280,17 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
         return
     for setting in artifact.settings:
         here = workload.settings[setting]
-        wanted = {workload.prepared(setting, seed): here.data.name for seed in here.seeds}
+        data_of_key = {workload.prepared(setting, seed): here.data.name for seed in here.seeds}
         if weights := downloads.published_weights(workload, setting):
-            wanted[f"weights/{weights}"] = weights
-        for key, called in wanted.items():
+            data_of_key[f"weights/{weights}"] = weights
+        for key, data in data_of_key.items():
             prepared = Path(DATA, f"{key}.safetensors").is_file()
             if prepared or (found := downloads.source(workload, key)) == "local":
                 continue
             fetch = "" if found == "unavailable" else "; --download fetches them"
             raise FairflError(
-                f"{args.target} at scale {workload.scale.scale}: the files of {called} (for {setting}) are neither in "
-                f"{workload.config.data_folder}/{called} nor in a mirror{fetch}; --scale quick runs without them"
+                f"{args.target} at scale {workload.scale.scale}: the files of {data} (for {setting}) are neither in "
+                f"{workload.config.data_folder}/{data} nor in a mirror{fetch}; --scale quick runs without them"
             )
 
 

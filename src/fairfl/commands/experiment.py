@@ -25,16 +25,16 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
         if variant in [row.variant for row in artifact.rows]:
             raise FairflError(f"{variant} is a row of {source.paper}'s {artifact.title} already")
     rows = [row for setting in artifact.settings for row in artifact.variants_in(setting)]
-    shown = {row.algorithm for row in rows}
-    titles = {key: used.title for key, used in source.algorithms.items() if key in shown}
+    algorithms = {row.algorithm for row in rows}
+    titles = {key: used.title for key, used in source.algorithms.items() if key in algorithms}
     titles |= {v.algorithm: titles.get(v.algorithm) or _title(v.algorithm) for v in variants}
     labels = artifact.options.get("labels", {})
     labels = {key: text for key, text in labels.items() if key in artifact.settings}
     parts = {workload.settings[setting].reported_part for setting in artifact.settings} - {"test"}
-    given = artifact.model_dump(mode="json", exclude_defaults=True)
+    options = artifact.model_dump(mode="json", exclude_defaults=True)
     values = (
-        given
-        | _rows(given["rows"], variants)
+        options
+        | _rows(options["rows"], variants)
         | {
             "name": name,
             "ours": " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants)),
@@ -44,7 +44,7 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
                 for m in artifact.columns
             },
             "algorithms": {key: {"title": title} for key, title in titles.items()},
-            "rules": [*given.get("rules", []), len(given["rows"])],
+            "rules": [*options.get("rules", []), len(options["rows"])],
             "labels": labels,
             "panels": {key: text.replace(" | ", ", ") for key, text in labels.items()},
             "selectors": [variant.selector for variant in variants],

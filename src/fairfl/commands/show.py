@@ -204,19 +204,19 @@ def find_run(name: str, scale: str) -> FoundRun | None:
     if (folder / "summary.json").is_file():
         summary = json.loads(read_bytes(folder / "summary.json"))
         stored = summary.get("recorded") or {}
-        made = [f"{key} {stored[key]}" for key in ("commit", "date") if stored.get(key)]
+        facts = [f"{key} {stored[key]}" for key in ("commit", "date") if stored.get(key)]
         machine = [str(summary.get("processor", "")), f"{summary.get('seconds', 0):.4g} s"]
         return FoundRun(
-            folder, made + machine, tables.arrow(folder / "metrics.parquet").to_pandas()
+            folder, facts + machine, tables.arrow(folder / "metrics.parquet").to_pandas()
         )
     record = Record(name.partition("/")[0])
     entries = record.jobs.get(f"train/{name}", []) if scale == SCALE else []
     if not entries:
         return None
     origin = entries[-1].origin
-    made = [f"commit {origin.commit or 'unknown'}", f"date {origin.date}"]
+    facts = [f"commit {origin.commit or 'unknown'}", f"date {origin.date}"]
     rounds = record.metrics(f"train/{name}", entries[-1]).to_pandas()
-    return FoundRun(record.path, [*made, origin.processor, f"{origin.seconds:.4g} s"], rounds)
+    return FoundRun(record.path, [*facts, origin.processor, f"{origin.seconds:.4g} s"], rounds)
 
 
 def along(rounds: pd.DataFrame, metric: str, part: str) -> tuple[str, dict[int, float]]:

@@ -58,10 +58,10 @@ def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
     options, rest = split_at(line_of(words), "--")
-    found, others = parser.parse_known_args(_apart(options))
-    for word in found.config:
+    options_found, others = parser.parse_known_args(_apart(options))
+    for word in options_found.config:
         _check(word)
-    return found.config, [*others, *rest]
+    return options_found.config, [*others, *rest]
 
 
 def split_at(words: list[str], word: str) -> tuple[list[str], list[str]]:
@@ -72,8 +72,8 @@ def split_at(words: list[str], word: str) -> tuple[list[str], list[str]]:
 
 def _check(word: str) -> None:
     """Snakemake ends in a traceback for a key that is not a name."""
-    key, given, value = word.partition("=")
-    if not given:
+    key, equals, value = word.partition("=")
+    if not equals:
         raise FairflError(
             f"--config: {word!r} has no '=': put `--` before targets that follow --config"
         )
@@ -108,14 +108,16 @@ def run(words: Sequence[str]) -> None:
     config, _ = config_of(words)
 
     def parse_args(argv: Any) -> Any:
-        said = io.StringIO()
+        output = io.StringIO()
         try:
-            with redirect_stderr(said):
+            with redirect_stderr(output):
                 parser, args = original(argv)
         finally:
             sys.stderr.write(
                 re.sub(
-                    r"^Using .* for setting default command line arguments\.\n", "", said.getvalue()
+                    r"^Using .* for setting default command line arguments\.\n",
+                    "",
+                    output.getvalue(),
                 )
             )
         args.config = config or args.config

@@ -57,7 +57,9 @@ class Row(Strict):
                 raise ValueError(
                     f"modifiers.{name}: {options!r} is not a mapping of parameters; {{}} takes the defaults"
                 )
-            own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
+            own |= {f"{name}.{key}": parameter for key, parameter in options.items()} or {
+                name: True
+            }
         return {**value, "hyperparameters": own, "modifiers": {}}
 
     @cached_property

@@ -138,15 +138,15 @@ def _class_attributes(
         return {}
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     extending = [(node, base) for node in classes for base in _bases(node) if base in interfaces]
-    shown = path.relative_to(PACKAGE.parents[1])
+    file = path.relative_to(PACKAGE.parents[1])
     if len(extending) != 1:
         raise PluginError(
-            f"{shown}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one"
+            f"{file}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one"
         )
     node, base = extending[0]
     interface = interfaces[base]
     if faults := sorted(set(_faults(tree, node, interface))):
-        raise PluginError("\n".join(f"{shown}, line {line}: {what}" for line, what in faults))
+        raise PluginError("\n".join(f"{file}, line {line}: {what}" for line, what in faults))
     return interface.attributes | _literals(node)
 
 
@@ -235,8 +235,8 @@ def _is_literal(value: ast.expr) -> bool:
 
 def _declared(tree: ast.Module) -> list[ast.stmt]:
     """Cheap imports, the class `Config`, and the upper-case constants that are made from these alone."""
-    kept: list[ast.stmt] = []
-    known = set(_BUILT_IN)
+    body: list[ast.stmt] = []
+    available = set(_BUILT_IN)
     for node in tree.body:
         names: list[str] = []
         if isinstance(node, ast.ImportFrom | ast.Import):
@@ -248,12 +248,12 @@ def _declared(tree: ast.Module) -> list[ast.stmt]:
         elif isinstance(node, ast.Assign):
             used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
             targets = [each.id for each in node.targets if isinstance(each, ast.Name)]
-            if used <= known:
+            if used <= available:
                 names = list(filter(str.isupper, targets))
         if names:
-            kept.append(node)
-            known |= set(names)
-    return kept
+            body.append(node)
+            available |= set(names)
+    return body
 
 
 def parameters(

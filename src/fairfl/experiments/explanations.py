@@ -70,18 +70,18 @@ class Trial(Strict):
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
-        given = {
+        numbers = {
             key: getattr(self, key)
             for key in ("published", "before", "after")
             if getattr(self, key)
         }
-        if not given:
+        if not numbers:
             raise ValueError("no number. Expected at least one of published, before, after")
-        several = {key: value.count(APART) + 1 for key, value in given.items() if APART in value}
+        several = {key: value.count(APART) + 1 for key, value in numbers.items() if APART in value}
         if len(set(several.values())) > 1:
-            found = ", ".join(f"{key} has {many}" for key, many in several.items())
+            counts = ", ".join(f"{key} has {many}" for key, many in several.items())
             raise ValueError(
-                f"{found} values. Expected as many in each, joined by {APART!r}. Try: – where one is missing"
+                f"{counts} values. Expected as many in each, joined by {APART!r}. Try: – where one is missing"
             )
         return self
 

@@ -89,10 +89,10 @@ def module(kind: str, name: str) -> ModuleType:
 
 def plugin_class(kind: str, name: str, base: type[Type]) -> type[Type]:
     """The class in a plug-in's file that extends `base`."""
-    found = module(kind, name)
+    plugin = module(kind, name)
     classes = (
         value
-        for value in vars(found).values()
+        for value in vars(plugin).values()
         if isinstance(value, type) and issubclass(value, base)
     )
-    return next(value for value in classes if value.__module__ == found.__name__)
+    return next(value for value in classes if value.__module__ == plugin.__name__)

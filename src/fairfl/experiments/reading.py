@@ -86,10 +86,10 @@ class SettingFactors:
 
     def settled(self, artifact: Any, settings: Mapping[str, dict[str, Any]]) -> Any:
         """An artifact with the settings that its levels name."""
-        wanted = artifact.get("settings") if isinstance(artifact, dict) else None
-        if not isinstance(wanted, dict):
+        selection = artifact.get("settings") if isinstance(artifact, dict) else None
+        if not isinstance(selection, dict):
             return artifact
-        for factor, names in wanted.items():
+        for factor, names in selection.items():
             if factor not in self.levels:
                 raise SpecError(
                     f"{self.file}: artifacts: settings: no factor {shown(factor)}{nearest(factor, self.levels)}"
@@ -101,7 +101,7 @@ class SettingFactors:
             name
             for name, setting in settings.items()
             if (levels := setting.get("levels"))
-            and all(levels[factor] in names for factor, names in wanted.items())
+            and all(levels[factor] in names for factor, names in selection.items())
         ]
         return {**artifact, "settings": matches}
 

@@ -195,18 +195,18 @@ class Workload(ExperimentSelection):
         algorithm = variant.algorithm
         usage = self.sharing.usage(setting, algorithm)
         of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
-        given = {
+        values = {
             **(usage.defaults if usage else {}),
             **of_setting,
             **split_modifiers(dict(variant.values))[0],
         }
-        key = setting, algorithm, repr(given)
+        key = setting, algorithm, repr(values)
         if key not in self._checked:
             where = (
                 f"papers/{self.sharing.author(setting, algorithm)}.yaml",
                 f"{setting}: {variant}",
             )
-            self._checked[key] = parameters("algorithms", algorithm, given, *where)
+            self._checked[key] = parameters("algorithms", algorithm, values, *where)
         return dict(self._checked[key])
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:

@@ -30,10 +30,10 @@ def known_hyperparameters(
     value: dict[str, dict[str, Any]], kind: str = "algorithms"
 ) -> dict[str, dict[str, Any]]:
     """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
-    for plugin, given in value.items():
+    for plugin, keys in value.items():
         fields = declaration(kind, plugin).Config.model_fields
         names = [field.alias or name for name, field in fields.items()]
-        for key in given:
+        for key in keys:
             if key not in names:
                 raise ValueError(f"{plugin}: unknown hyper-parameter {key!r}{nearest(key, names)}")
     return value

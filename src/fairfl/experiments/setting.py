@@ -264,8 +264,8 @@ class Setting(Strict):
             raise ValueError("the setting has no tuning")
         split = self.split.model_dump(mode="json")
         if not split["validation"]:
-            held = round(split["train"] * tuning.hold_out, 12)
-            split |= {"train": split["train"] - held, "validation": held}
+            validation = round(split["train"] * tuning.hold_out, 12)
+            split |= {"train": split["train"] - validation, "validation": validation}
         return self.model_dump(mode="json") | {
             "split": split,
             "seeds": tuning.seeds,

@@ -174,14 +174,14 @@ def split_modifiers(
 ) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
     """Hyper-parameters of the algorithm and of its modifiers: {"q": 1, "dp.sigma": 2, "lsr": True} ->
     {"q": 1}, {"dp": {"sigma": 2}, "lsr": {}}."""
-    known = names("modifiers")
+    modifier_names = names("modifiers")
     algorithms: dict[str, Value] = {}
     modifiers: dict[str, dict[str, Value]] = {}
     for key, value in hyperparameters.items():
         modifier, dot, parameter = key.partition(".")
         if dot:
             modifiers.setdefault(modifier, {})[parameter] = value
-        elif modifier in known:
+        elif modifier in modifier_names:
             modifiers.setdefault(modifier, {})
         else:
             algorithms[key] = value

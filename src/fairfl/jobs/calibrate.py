@@ -46,9 +46,9 @@ def main(argv: list[str] | None = None) -> None:
         md="the fit of every point, as text",
     )
     with job.run_context(args, args.out, args.md):
-        made = calibration.choose(spec)
-        atomic.write_text(args.out, json.dumps(made, indent=1) + "\n")
-        atomic.write_text(args.md, calibration.markdown(made, spec.facts))
+        choice = calibration.choose(spec)
+        atomic.write_text(args.out, json.dumps(choice, indent=1) + "\n")
+        atomic.write_text(args.md, calibration.markdown(choice, spec.facts))
 
 
 if __name__ == "__main__":

@@ -149,13 +149,13 @@ def run_context(
     expected = from_text(args.inputs, dict[str, str | list[str]], "--inputs")
     inputs.forget()
     read = {  # of a stored one both are given
-        path: check_input(path, wanted, getattr(args, "folder", None))
-        if isinstance(wanted, str)
-        else wanted
-        for path, wanted in expected.items()
+        path: check_input(path, fingerprints, getattr(args, "folder", None))
+        if isinstance(fingerprints, str)
+        else fingerprints
+        for path, fingerprints in expected.items()
     }
-    for path, wanted in spec.get("reported", {}).items():
-        inputs.expect(path, wanted)
+    for path, fingerprints in spec.get("reported", {}).items():
+        inputs.expect(path, fingerprints)
         clamp_mtime(Path(path))  # Snakemake counts it among the inputs
     own = described.get("arithmetic", {})
     # What stopped on one kind of node goes on on another.

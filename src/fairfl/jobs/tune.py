@@ -95,9 +95,9 @@ def score(spec: TuneSpec, point: TuningPoint, rows: list[dict[str, str]]) -> flo
     ]
     values = {int(row["seed"]): row["value"] for row in runs if row["metric"] == spec.metric}
     if runs and not values:
-        known = sorted({row["metric"] for row in runs})
+        metrics = sorted({row["metric"] for row in runs})
         raise FairflError(
-            f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}"
+            f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, metrics)}"
         )
     if sorted(values) != sorted(spec.seeds):
         raise FairflError(f"{point.setting}: {spec.algorithm}({point.shown}): no run of some seed")

@@ -31,9 +31,9 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     pools = {kind: _groups(table, kind, rng) for kind in (False, True)}
     rows = []
     for fraction in config.fractions:
-        wanted = round(fraction * config.per_client)
-        ambiguous = _take(pools[True], wanted, "ambiguous")
-        clean = _take(pools[False], config.per_client - wanted, "clean")
+        count = round(fraction * config.per_client)
+        ambiguous = _take(pools[True], count, "ambiguous")
+        clean = _take(pools[False], config.per_client - count, "clean")
         rows.append(np.sort(np.concatenate([ambiguous, clean])))
     return Assignment(rows)
 
@@ -49,7 +49,7 @@ def _groups(table: Table, ambiguous: bool, rng: np.random.Generator) -> list[np.
 
 def _take(pool: list[np.ndarray], wanted: int, kind: str) -> np.ndarray:
     """Pop whole groups until `wanted` rows are there; a last group that is too large gives a part, rest unused."""
-    taken: list[np.ndarray] = []
+    rows: list[np.ndarray] = []
     missing = wanted
     while missing > 0:
         if not pool:
@@ -57,6 +57,6 @@ def _take(pool: list[np.ndarray], wanted: int, kind: str) -> np.ndarray:
                 f"{missing} of {wanted} {kind} rows are missing: the data set is too small"
             )
         group = pool.pop()[:missing]
-        taken.append(group)
+        rows.append(group)
         missing -= len(group)
-    return np.concatenate(taken) if taken else np.empty(0, dtype=np.int64)
+    return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)

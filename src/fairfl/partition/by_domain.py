@@ -41,6 +41,6 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     rows = []
     for domain, owners in enumerate(config.clients):
         parts = [part[table.domain[part] == domain] for part in table.official_parts]
-        dealt = [np.array_split(rng.permutation(part), owners) for part in parts]
-        rows += [np.sort(np.concatenate(pieces)) for pieces in zip(*dealt, strict=True)]
+        shares = [np.array_split(rng.permutation(part), owners) for part in parts]
+        rows += [np.sort(np.concatenate(pieces)) for pieces in zip(*shares, strict=True)]
     return Assignment(rows, clusters=np.repeat(domains, config.clients).tolist())

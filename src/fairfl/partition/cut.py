@@ -64,15 +64,15 @@ def _whole_groups(sizes: np.ndarray, split: dict[str, Any]) -> np.ndarray:
     Rows of one group (copies of one image with other labels) stay in one part. Every part with a positive
     fraction gets at least one group if there are enough of them; training is served first.
     """
-    wanted = [part for part in range(len(PARTS)) if split[PARTS[part]] > 0]
+    used = [part for part in range(len(PARTS)) if split[PARTS[part]] > 0]
     # A group belongs to the part in which its middle row falls, so parts miss their share by half a group at most.
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    edges = np.cumsum([split[PARTS[part]] for part in wanted])[:-1]
-    chosen = np.array(wanted)[np.searchsorted(edges, middle, side="right")]
-    for position, part in enumerate(wanted):
-        if len(sizes) >= len(wanted) and not (chosen == part).any():
+    edges = np.cumsum([split[PARTS[part]] for part in used])[:-1]
+    chosen = np.array(used)[np.searchsorted(edges, middle, side="right")]
+    for position, part in enumerate(used):
+        if len(sizes) >= len(used) and not (chosen == part).any():
             # The part is so small that it got nothing: take the group at its border.
-            chosen[min(np.searchsorted(chosen, part), len(sizes) - len(wanted) + position)] = part
+            chosen[min(np.searchsorted(chosen, part), len(sizes) - len(used) + position)] = part
     return chosen
 
 
@@ -84,12 +84,12 @@ def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np
     training. A part may get nothing.
     """
     labels = table.classes[rows]
-    kept = split["train"] + split["validation"]
+    total = split["train"] + split["validation"]
     parts = np.empty(len(rows), dtype=np.int8)
     for label in np.unique(labels):
         piece = np.flatnonzero(labels == label)
-        seen = _floor(kept * len(piece))
-        train = _floor(split["train"] / kept * seen)
+        seen = _floor(total * len(piece))
+        train = _floor(split["train"] / total * seen)
         parts[piece] = np.repeat([0, 1, 2], [train, seen - train, len(piece) - seen])
     return parts
 
@@ -100,9 +100,9 @@ def _one_more(n: int, split: dict[str, Any]) -> np.ndarray:
     The first ceil((train + validation) n) + 1 are for training and validation, the rest is for the test; of these m,
     the first floor(train / (train + validation) m) are for training.
     """
-    kept = split["train"] + split["validation"]
-    seen = min(n, -_floor(-kept * n) + 1)
-    train = _floor(split["train"] / kept * seen)
+    total = split["train"] + split["validation"]
+    seen = min(n, -_floor(-total * n) + 1)
+    train = _floor(split["train"] / total * seen)
     return np.repeat(np.array([0, 1, 2], dtype=np.int8), [train, seen - train, n - seen])
 
 

@@ -83,13 +83,13 @@ def table_of(
         _, first, owners = np.unique(tensors["client"], return_index=True, return_inverse=True)
         tensors = tensors | {"client": np.argsort(np.argsort(first))[owners]}
     present = [name for name in ("labels", "groups", "ambiguous", *COLUMNS) if name in tensors]
-    taken = {name: tensors[name][rows] for name in present}
+    selected = {name: tensors[name][rows] for name in present}
     flags = {
         name: values.astype(bool)
-        for name, values in taken.items()
+        for name, values in selected.items()
         if name in ("ambiguous", "official_test")
     }
-    return Table(**taken | flags), rows
+    return Table(**selected | flags), rows
 
 
 def partition(
@@ -130,9 +130,9 @@ def noisy(
     columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Label of each assigned row, [n]: labels of the training part flipped with probability `ratio`."""
-    given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
-    given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
-    return given
+    noisy, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
+    noisy[train] = flipped(noisy[train], ratio, int(labels.max()) + 1, rng)
+    return noisy
 
 
 def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
@@ -153,23 +153,23 @@ def described(
     `owners` [N] of the data. Clients that are not one owner each have neither; what is left of the clusters, where not
     all owners take part, is numbered from 0.
     """
-    said, changed = {}, assignment.changed
+    facts, changed = {}, assignment.changed
     if assignment.clusters is not None:
-        said["clusters"] = json.dumps(assignment.clusters)
+        facts["clusters"] = json.dumps(assignment.clusters)
     if owners is not None and metadata.keys() & {"clusters", "owners"}:
         pairs = np.unique(np.stack([columns["client"], owners[columns["row"]]]), axis=1)
         if not (np.diff(pairs[0]) == 0).any():
             if "clusters" in metadata:
                 of_clients = np.array(json.loads(metadata["clusters"]))[pairs[1]]
                 numbered = np.unique(of_clients, return_inverse=True)[1].tolist()
-                said.setdefault("clusters", json.dumps(numbered))
+                facts.setdefault("clusters", json.dumps(numbered))
             if "owners" in metadata:
                 names = json.loads(metadata["owners"])
-                said["owners"] = json.dumps([names[owner] for owner in pairs[1]])
-        dealt, there = len(columns["row"]), int(np.isin(owners, pairs[1]).sum())
-        if dealt < there and "owners" in metadata:
-            changed = [*changed, f"{dealt:,} of their {there:,} samples take part"]
-    return said | ({"changed": json.dumps(changed)} if changed else {})
+                facts["owners"] = json.dumps([names[owner] for owner in pairs[1]])
+        assigned, there = len(columns["row"]), int(np.isin(owners, pairs[1]).sum())
+        if assigned < there and "owners" in metadata:
+            changed = [*changed, f"{assigned:,} of their {there:,} samples take part"]
+    return facts | ({"changed": json.dumps(changed)} if changed else {})
 
 
 def parts_of(

@@ -122,8 +122,8 @@ def _top_up(rows: list[np.ndarray], least: int, rng: Generator) -> int:
             rich = max(range(len(rows)), key=lambda k: len(rows[k]))
             # Never take the donor below the minimum; possible because N >= clients x least.
             count = min(least - len(rows[poor]), len(rows[rich]) - least)
-            taken = rng.choice(rows[rich], size=count, replace=False)
-            rows[rich] = np.setdiff1d(rows[rich], taken)
-            rows[poor] = np.sort(np.concatenate([rows[poor], taken]))
+            extra = rng.choice(rows[rich], size=count, replace=False)
+            rows[rich] = np.setdiff1d(rows[rich], extra)
+            rows[poor] = np.sort(np.concatenate([rows[poor], extra]))
             moved += count
     return moved

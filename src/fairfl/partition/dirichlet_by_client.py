@@ -30,15 +30,15 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     stacks = [rng.permutation(np.flatnonzero(labels == c)) for c in classes]
     rows = []
     for _ in range(clients):
-        taken = counts(rng.dirichlet(alpha), alpha, left, size, rng)
-        ends = left - taken
+        counts_drawn = counts(rng.dirichlet(alpha), alpha, left, size, rng)
+        ends = left - counts_drawn
         rows.append(
             np.sort(np.concatenate([s[a:b] for s, a, b in zip(stacks, ends, left, strict=True)]))
         )
         left = ends
     unused = int(left.sum())
-    said = [f"{unused} samples are left over from equal shares of {size}"] if unused else []
-    return Assignment(rows, said, changed=said)
+    remarks = [f"{unused} samples are left over from equal shares of {size}"] if unused else []
+    return Assignment(rows, remarks, changed=remarks)
 
 
 def counts(
@@ -49,12 +49,12 @@ def counts(
     Drawing all that are missing at once and keeping of each class what there is has the distribution of drawing one
     after the other: draws of a used-up class are what renormalising takes out.
     """
-    taken = np.zeros_like(left)
-    while (missing := size - taken.sum()) > 0:
-        q = np.where(taken < left, q, 0.0)
+    counts_drawn = np.zeros_like(left)
+    while (missing := size - counts_drawn.sum()) > 0:
+        q = np.where(counts_drawn < left, q, 0.0)
         if q.sum() == 0:
             # Tiny alpha: q had underflowed. A renormalised part of a Dirichlet variable is one too, so it is drawn.
-            q[taken < left] = rng.dirichlet(alpha[taken < left])
+            q[counts_drawn < left] = rng.dirichlet(alpha[counts_drawn < left])
         q /= q.sum()
-        taken = np.minimum(taken + rng.multinomial(missing, q), left)
-    return taken
+        counts_drawn = np.minimum(counts_drawn + rng.multinomial(missing, q), left)
+    return counts_drawn

@@ -36,9 +36,9 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
         np.sort(np.concatenate([part[pieces[i]] for part, pieces in parts for i in mine]))
         for mine in dealt
     ]
-    said = (
+    remarks = (
         [f"{dropped} samples of the highest labels fill no shard and are dropped"]
         if dropped
         else []
     )
-    return Assignment(rows, said, changed=said)
+    return Assignment(rows, remarks, changed=remarks)

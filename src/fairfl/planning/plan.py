@@ -268,7 +268,7 @@ def main(argv: list[str] | None = None) -> None:
     if budget is not None:
         print("the jobs above are of all runs, not only of the budget's")
     if own := own_data.partition_own_data(planner.workload):
-        print(*(f"{name}: {'; '.join(said)}" for name, said in own.items()), "", sep="\n")
+        print(*(f"{name}: {'; '.join(sentences)}" for name, sentences in own.items()), "", sep="\n")
     print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})

@@ -201,8 +201,8 @@ class Record:
         files, apart = dict(self._files), {self.table_path}
         if self._new:
             keys = {entry.key(name) for name, entry in self.entries()}
-            kept = {key: table for key, table in self._curves.items() if key in keys}
-            files[self.table_path] = _parquet(curves.joined(kept | self._new))
+            remaining = {key: table for key, table in self._curves.items() if key in keys}
+            files[self.table_path] = _parquet(curves.joined(remaining | self._new))
         file = {
             "setting": self.setting,
             "code": self.code,

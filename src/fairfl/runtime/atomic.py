@@ -79,11 +79,11 @@ def sweep(paths: Iterable[Path]) -> None:
     names: dict[Path, set[str]] = {}
     for path in paths:
         names.setdefault(path.parent, set()).add(path.name)
-    for folder, known in names.items():
+    for folder, entries in names.items():
         # What cannot be deleted is only litter; what cannot be written is reported when it is written.
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
-                if (match := _TEMPORARY.fullmatch(name)) and match["name"] in known:
+                if (match := _TEMPORARY.fullmatch(name)) and match["name"] in entries:
                     (folder / name).unlink(missing_ok=True)
 
 

@@ -103,5 +103,5 @@ def check_columns(path: Path, table: "pa.Table", *columns: str) -> None:
             raise FairflError(f"{path}: damaged (no column {name!r}); delete it and run again")
         kind, empty = table[name].type, table[name].null_count
         if not (pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not empty)):
-            found = f"column {name!r} is {kind} with {empty} empty cells"
-            raise FairflError(f"{path}: damaged ({found}); delete it and run again")
+            problem = f"column {name!r} is {kind} with {empty} empty cells"
+            raise FairflError(f"{path}: damaged ({problem}); delete it and run again")

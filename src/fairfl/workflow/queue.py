@@ -90,10 +90,10 @@ class Queue:
             if reason in USUAL:
                 self._said.setdefault(reason, now)
             first = numbers[0]
-            held = "held" in reason.lower()
+            is_held = "held" in reason.lower()
             then = (
                 f"`scontrol release {first}` lets it start"
-                if held
+                if is_held
                 else f"`scontrol show job {first}` says more"
             )
             yield (
