@@ -1,7 +1,5 @@
 """The spec of an artifact: all that a table or figure is made from, and the files that hold its numbers."""
 
-from pydantic import Field
-
 from fairfl.experiments.artifact import SelectedArtifact
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.described import Metric
@@ -20,20 +18,13 @@ class ArtifactSpec(Facts, JobSpec):
     id: str
     artifact: SelectedArtifact
     metrics: dict[str, Metric]
-    algorithms: dict[str, str] = Field(description="algorithm -> title")
-    reconstructed: list[str] = Field(
-        default_factory=list, description="algorithms without formulas in the paper"
-    )
-    used: list[UsedValue] = Field(
-        default_factory=list, description="hyper-parameters, for a table of them"
-    )
-    footnote: bool = Field(True, description="a figure says below its panels what it was made from")
-    files: dict[str, dict[str, str]] = Field(
-        description="kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed"
-    )
-    reported: dict[str, str] = Field(
-        default_factory=dict, description="content of the papers' numbers, by path"
-    )
+    algorithms: dict[str, str]  # algorithm -> title
+    reconstructed: list[str] = []  # algorithms without formulas in the paper
+    used: list[UsedValue] = []  # hyper-parameters, for a table of them
+    footnote: bool = True  # a figure says below its panels what it was made from
+    # Kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed.
+    files: dict[str, dict[str, str]]
+    reported: dict[str, str] = {}  # content of the papers' numbers, by path
 
     @property
     def name(self) -> str:

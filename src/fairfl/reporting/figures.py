@@ -60,10 +60,14 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
 def _write_around(figure: Figure, head: str, note: str, more: str) -> None:
     """Write bold lines above a figure, and at most LINES small grey ones below it; `more` ends cut ones."""
     width = figure.get_figwidth()
-    whole: dict[str, Any] = {"break_on_hyphens": False}
-    above = textwrap.fill(head, int(width * 17), **whole)
-    cut = whole | {"max_lines": LINES, "placeholder": f" ... More: {more}."}
-    below = textwrap.fill(note, int(width * 21.5), **cut)
+    above = textwrap.fill(head, int(width * 17), break_on_hyphens=False)
+    below = textwrap.fill(
+        note,
+        int(width * 21.5),
+        break_on_hyphens=False,
+        max_lines=LINES,
+        placeholder=f" ... More: {more}.",
+    )
     # The saved picture has room for all that is written outside of the figure.
     figure.text(0.01, 1.01, above, fontsize=7, fontweight="bold", va="bottom")
     figure.text(0.01, -0.01, below, fontsize=6, color=style.GREY, va="top")

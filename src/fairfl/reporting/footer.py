@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import Field
-
 from fairfl.experiments.base import Strict
 from fairfl.experiments.origin import configured, origins
 from fairfl.experiments.workload import Workload
@@ -57,7 +55,6 @@ def seeds_text(seeds: Iterable[float]) -> str:
 
 
 CODE = "; stored with the code of "  # as fairfl.judgement.collection says it
-_SEED = ", seed "  # as data that are drawn say it
 
 
 def condensed(sources: Iterable[str]) -> list[str]:
@@ -65,10 +62,9 @@ def condensed(sources: Iterable[str]) -> list[str]:
     groups: dict[str, tuple[set[int], dict[str, None]]] = {}
     for source in filter(None, sources):
         text, _, code = source.partition(CODE)
-        base, _, seed = text.rpartition(_SEED)
-        is_seeded = bool(base) and seed.isdecimal()
-        seeds, codes = groups.setdefault(base if is_seeded else text, (set(), {}))
-        seeds |= {int(seed)} if is_seeded else set()
+        base, *seed = re.split(r", seed (\d+)$", text)  # as data that are drawn say it
+        seeds, codes = groups.setdefault(base, (set(), {}))
+        seeds |= set(map(int, seed[:1]))
         codes[code] = None
     texts = []
     for base, (seeds, codes) in groups.items():
@@ -137,22 +133,16 @@ def data_name(label: str) -> str:
 class SettingFacts(Strict):
     """Facts that an artifact states about a setting."""
 
-    data: str = Field(description="label of the data set: 'digits (stand-in for emnist)'")
-    rounds: int = Field(gt=0)
-    seeds: int = Field(gt=0, description="number of seeds")
-    changed: list[str] = Field(description="what the scale changed: 'rounds: 100 -> 10'")
-    tuned: Literal["rates", "all"] | None = Field(
-        None, description="what runs take from the tuning here"
-    )
-    calibrated: str | None = Field(
-        None, description="the facts that calibration chose: 'd = 100'; null: none searched"
-    )
-    configured: dict[str, float | None] = Field(
-        default_factory=dict,
-        description="what the setting says about itself, by metric id; null: without limit",
-    )
-    unprinted: str = Field("", description="which of its values the paper does not print")
-    levels: dict[str, str] = Field(default_factory=dict, description="factor -> its level here")
+    data: str  # label of the data set: 'digits (stand-in for emnist)'
+    rounds: int
+    seeds: int  # number of seeds
+    changed: list[str]  # what the scale changed: 'rounds: 100 -> 10'
+    tuned: Literal["rates", "all"] | None = None  # what runs take from the tuning here
+    calibrated: str | None = None  # facts that calibration chose: 'd = 100'; None: none searched
+    # What the setting says about itself, by metric id; None: without limit.
+    configured: dict[str, float | None] = {}
+    unprinted: str = ""  # which of its values the paper does not print
+    levels: dict[str, str] = {}  # factor -> its level here
 
     @property
     def stand_in(self) -> str:
@@ -170,9 +160,7 @@ class Facts(Strict):
     """Facts that the numbers of an artifact were made from."""
 
     scale: str
-    telling: str = Field(
-        "", description="mark in the title line of an artifact that is uninformative at this scale"
-    )
+    telling: str = ""  # mark in the title line of an artifact that is uninformative at this scale
     settings: dict[str, SettingFacts]
 
     @property

@@ -3,8 +3,8 @@
 import io
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -307,18 +307,6 @@ class Inputs(Footer):
             raise NoRunsError("Not run at this scale.")
         self.remark("Not run", dict.fromkeys(row.label for row in self.rows if row not in present))
         return present
-
-    def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
-        """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
-        ran, fewer = list(ran), defaultdict(list)
-        for name, seeds, setting in ran:
-            if seeds < self.spec.settings[setting].seeds:
-                fewer[seeds].append(name)
-        for seeds, names in sorted(fewer.items()):
-            if len(names) == len(ran):
-                self.say(f"Fewer seeds: {seeds}.")
-            else:
-                self.remark(f"Only {plural(seeds, 'seed')}", names)
 
     @cached_property
     def _drawn_seeds(self) -> Counter[tuple[str, Variant]]:

@@ -1,6 +1,7 @@
 """Grids of panels: seaborn's FacetGrid over the tidy frame of a figure's numbers."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, product
 from typing import Any
 
@@ -10,7 +11,11 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
+
+POINTS = [
+    "kind", "setting", "algorithm", "hyperparameters", "line", "row", "metric", "mean", "std", "seeds",
+]  # fmt: skip
 
 
 def panels(
@@ -69,6 +74,42 @@ def metric_panels(
         axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
     style.legend_above(grid.figure, {**looks, **paper_entry(frame)})
     return grid
+
+
+def lines_of(
+    inputs: Inputs, by: str = "algorithm", **look: Any
+) -> tuple[dict[ShownRow, str], dict[str, style.Look]]:
+    """The line that each row belongs to, its algorithm's or (by "row") its own, and the look of each line.
+
+    Lines of which no row has results are left out.
+    """
+    titles, looks = inputs.spec.algorithms, style.looks(inputs)
+    every = {row: row.label if by == "row" else titles[row.algorithm] for row in inputs.rows}
+    ran = {every[row] for row in inputs.measured()}
+    lines = {row: line for row, line in every.items() if line in ran}
+    first = {line: row for row, line in reversed(lines.items())}
+    return lines, {line: looks[first[line]] | look for line in lines.values()}
+
+
+def points_of(
+    inputs: Inputs, metrics: Sequence[str], lines: Mapping[ShownRow, str]
+) -> pd.DataFrame:
+    """Our numbers and the paper's that may be drawn beside them, metric by metric; NaN where a run diverged.
+
+    Columns POINTS; kind is "ours" or "paper".
+    """
+    records = []
+    for metric, setting, (row, line) in product(metrics, inputs.settings, lines.items()):
+        if row in inputs.rows_in(setting):
+            names = (*row.names(setting).values(), line, row, metric)
+            if cell := inputs.cell(setting, row, metric):
+                records.append(("ours", *names, *mean_and_std(cell), cell.seeds))
+                if math.isnan(records[-1][-3]):
+                    where = inputs.names[setting]
+                    inputs.remark("Diverged, not drawn", [f"{row.label} ({where})"])
+            if (paper := inputs.reported_point(setting, row, metric)) is not None:
+                records.append(("paper", *names, paper, math.nan, math.nan))
+    return pd.DataFrame(records, columns=POINTS)
 
 
 def paper_entry(frame: pd.DataFrame) -> dict[str, style.Look]:

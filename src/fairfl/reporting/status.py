@@ -29,32 +29,23 @@ def shares(count: Count) -> dict[str, int]:
 def status_svg(counts: Mapping[str, Count]) -> str:
     """One bar a paper, from its name as it is to stand there; equal counts give equal text."""
     import matplotlib  # here: the page needs only `shares`
+    import pandas as pd
     from matplotlib.figure import Figure
 
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.18, below / height, 0.78, 1 - (below + 0.05) / height))
     labels = [f"{name} ({count.published:,})" for name, count in counts.items()]
-    left = [0.0] * len(counts)
+    numbers = pd.DataFrame([shares(count) for count in counts.values()], labels)
+    widths = 100 * numbers.div(numbers.sum(axis=1).clip(lower=1), axis=0)
+    left = widths.cumsum(axis=1) - widths
     for word, colour in COLOURS.items():
-        many = [shares(count)[word] for count in counts.values()]
-        widths = [
-            100 * number / max(1, count.published)
-            for number, count in zip(many, counts.values(), strict=True)
-        ]
-        bars = axes.barh(labels, widths, left=left, color=colour, height=0.7, label=word)
-        texts = [
-            f"{number:,}" if width >= 2.5 else ""
-            for number, width in zip(many, widths, strict=True)
-        ]
-        axes.bar_label(
-            bars,
-            texts,
-            label_type="center",
-            fontsize=8,
-            color="white" if word == "agree" else "black",
+        bars = axes.barh(
+            labels, widths[word], left=left[word], color=colour, height=0.7, label=word
         )
-        left = [before + width for before, width in zip(left, widths, strict=True)]
+        texts = numbers[word].map("{:,}".format).where(widths[word] >= 2.5, "")
+        color = "white" if word == "agree" else "black"
+        axes.bar_label(bars, texts, label_type="center", fontsize=8, color=color)
     axes.invert_yaxis()
     axes.set(xlim=(0, 100), xlabel="published numbers, percent")
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -127,8 +127,9 @@ def canvas(width: float, height: float) -> Figure:
 
 def arrow(axes: Axes, vector: np.ndarray, color: str, width: float = 0.008) -> None:
     """Draw a vector [2] from the origin; `width` as a share of the panel's."""
-    look: Look = {"angles": "xy", "scale_units": "xy", "scale": 1}
-    axes.quiver(0, 0, *vector, color=color, width=width, zorder=3, **look)
+    axes.quiver(
+        0, 0, *vector, color=color, width=width, zorder=3, angles="xy", scale_units="xy", scale=1
+    )
 
 
 def client_colors(clients: int) -> list[str]:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from html.parser import HTMLParser
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +119,9 @@ class Elements(HTMLParser):
 
     def asked(self, artifact: str) -> list[str]:
         """What is told of each number of an artifact, with its runs."""
-        data, told = self.embedded("details"), []
+        data = self.embedded("details")
         places = [int(number) for number in re.findall(r"data-i=(\d+)", self.html(artifact))]
-        for texts, runs in (data["numbers"][place] for place in places):
-            told.append(" ".join([*(data["texts"][n] for n in texts), *(data["runs"][n][0] for n in runs)]))
-        return told
+        return [" ".join(chain(*data["numbers"][place])) for place in places]
 
     def html(self, artifact: str) -> str:
         """The source of a section."""
@@ -267,7 +266,7 @@ def test_every_file_of_an_artifact_has_a_link(page) -> None:
     ]
     files = ("table1.csv", "table1.md", "table1.tex", "figure1.pdf", "figure1.csv")
     assert {f"demo/{name}" for name in files} <= set(page.values("href"))
-    runs = dict(page.embedded("details")["runs"])
+    runs = page.embedded("details")["runs"]
     assert runs["demo_full/fedavg/default/seed0"] == "runs/demo_full/fedavg/default/seed0"
     assert runs["demo_full/fedavg/default/seed1"] == ""  # no such folder, no dead link
     assert any(a.get("aria-label") == "1 agree, 1 differ" for a in page.all("div"))

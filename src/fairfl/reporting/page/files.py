@@ -43,20 +43,10 @@ class Files:
             return ""
 
     def describe(self, details: Collection[tuple[list[str], list[str]]]) -> dict[str, Any]:
-        """Details of numbers for the page's script: sentences, runs as [id, link], and of each number which of both."""
-        texts, runs = (
-            list(dict.fromkeys(chain.from_iterable(one[part] for one in details)))
-            for part in (0, 1)
-        )
-        places = [{name: n for n, name in enumerate(names)} for names in (texts, runs)]
-        return {
-            "texts": texts,
-            "runs": [[run, self.link(f"runs/{run}") or self.link(run)] for run in runs],
-            "numbers": [
-                [[places[part][name] for name in names] for part, names in enumerate(one)]
-                for one in details
-            ],
-        }
+        """Details for the page's script: (sentences, runs) of each number, and where each run lies."""
+        runs = dict.fromkeys(chain.from_iterable(runs for _, runs in details))
+        links = {run: self.link(f"runs/{run}") or self.link(run) for run in runs}
+        return {"runs": links, "numbers": details}
 
     def of(self, path: str, artifact: Artifact) -> dict[str, Any]:
         """Links to the files of an artifact, the files that are not there, and texts to be copied."""
@@ -65,8 +55,6 @@ class Files:
             endings += ["side_by_side.md", "side_by_side.tex"]
         links = {ending: self.link(f"{path}.{ending}") for ending in endings}
         missing = [f"{path}.{ending}" for ending, url in links.items() if not url]
-        if svg := self.link(f"{path}.svg") if artifact.plot else "":
-            links["svg"] = svg
         texts = [ending for ending in ("tex", "md") if links.get(ending)]
         copies = {ending: self.text(f"{path}.{ending}") for ending in texts}
         return {"links": links, "missing": missing, "copies": copies}

@@ -67,7 +67,7 @@ def table_views(
     over = "repetitions" if artifact.origins == ("timed",) else "seeds"
     pivots, provenances = pivots_of_lines(lines, artifact, paper, endless_of)
     names = paper.metrics, artifact.options.get("labels", {}), provenances
-    return [_table(pivot, number, *names) for pivot in pivots]
+    return [_table(pivot, number, *names) | {"over": over} for pivot in pivots]
 
 
 def _table(

@@ -182,9 +182,9 @@ async function showTip(of, pin, focus) {
   asked = of, pinned = pin;
   const data = await details(), [texts, runs] = data.numbers[of.dataset.i];
   if (asked !== of) return; // another one has been asked since
-  tip.replaceChildren(...texts.map((text, n) => Object.assign(document.createElement(n ? "p" : "strong"), { textContent: data.texts[text] })));
+  tip.replaceChildren(...texts.map((text, n) => Object.assign(document.createElement(n ? "p" : "strong"), { textContent: text })));
   const list = document.createElement("ul");
-  for (const [id, url] of runs.map((run) => data.runs[run])) {
+  for (const [id, url] of runs.map((run) => [run, data.runs[run]])) {
     const item = list.appendChild(document.createElement("li"));
     item.append(url ? Object.assign(document.createElement("a"), { href: url, textContent: id }) : id);
   }

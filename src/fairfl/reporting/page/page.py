@@ -5,7 +5,6 @@ scripts everything is there in one long page. It shows what comparison.csv and c
 beside it; a file that is not there is named as missing. Same inputs, same bytes.
 """
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -103,10 +102,8 @@ def read_rows(workload: Workload, root: Path, folder: Path) -> tuple[PageRows, P
         records(folder / "ranking.csv", "ranking", RankingLine),
     )
     numbers, claims = stored_numbers(workload, root), claims_by_name(workload, root)
-    names = ((claim.artifact, claim.claim) for claim in here.claims)
-    stored = PageRows(
-        numbers, [claims[name] for name in names if name in claims], ranking_lines(numbers)
-    )
+    own = (claims.get((claim.artifact, claim.claim)) for claim in here.claims)
+    stored = PageRows(numbers, list(filter(None, own)), ranking_lines(numbers))
     return here.of(workload.artifacts), stored
 
 
@@ -169,7 +166,7 @@ def artifact_view(
     }
     source = source.model_copy(update={"metrics": source.metrics | described})
     full, full_claims = ran_by_place(stored.numbers), {one.claim: one for one in stored.claims}
-    is_used, is_static = artifact.content == "used", artifact.kind == "static_table"
+    is_used = artifact.content == "used"
     return {
         "name": name,
         "paper": source,
@@ -179,10 +176,7 @@ def artifact_view(
         "failed": "",
         "footnote": files.remarks(f"{path}.csv") if artifact.plot else [],
         "tables": table_views(lines, source, artifact, details, rounds, full),
-        "words": words_of(artifact, used_values(workload, paper) if is_used else ())
-        if is_static
-        else None,
-        "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
+        "words": words_of(artifact, used_values(workload, paper) if is_used else ()),
         "claims": [(one, source, artifact, full_claims.get(one.claim)) for one in here.claims],
         "rankings": [(metric_name(source, one.metric), one) for one in here.rankings],
         "made": describe_runs(own),
@@ -270,7 +264,6 @@ def render(
         verdicts=VERDICTS,
         signs=SIGNS,
         status=STATUS,
-        infinity=math.inf,
         data=embedded(files.describe(details)),
         copies=embedded({view["name"]: view["copies"] for view in views if view["copies"]}),
     )

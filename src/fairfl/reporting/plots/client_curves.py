@@ -65,8 +65,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
             axes.axhline(0, **style.ZERO)
 
     titles = {("loss_train", row.label): row.label for row in rows}
-    facets: style.Look = {"row": "quantity", "col": "line", "sharey": "row"}
-    grid = panels(frame, draw_panel, titles, 1.35, **facets)
+    grid = panels(frame, draw_panel, titles, 1.35, row="quantity", col="line", sharey="row")
     grid.set_xlabels("round")
     for axes, title in zip(grid.axes[:, 0], TITLES.values(), strict=True):
         axes.set_ylabel(title)
@@ -81,8 +80,12 @@ def over_seeds(frame: pd.DataFrame, row: ShownRow, quantity: str) -> pd.DataFram
     result = mean_and_band(
         frame.groupby(["setting", "client", "round"], sort=True)[quantity], "range"
     ).reset_index()
-    names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
-    return result.assign(quantity=quantity, line=row.label, **names)
+    return result.assign(
+        quantity=quantity,
+        line=row.label,
+        algorithm=row.algorithm,
+        hyperparameters=row.hyperparameters,
+    )
 
 
 def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
@@ -99,8 +102,9 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
 def draw_curve(axes: Axes, line: pd.DataFrame, alpha: float, **look: Any) -> None:
     """Draw a mean over seeds, and around it the band."""
     axes.plot("round", "mean", data=line, **look)
-    band: style.Look = {"color": look["color"], "alpha": alpha, "linewidth": 0}
-    axes.fill_between("round", "low", "high", data=line, **band)
+    axes.fill_between(
+        "round", "low", "high", data=line, color=look["color"], alpha=alpha, linewidth=0
+    )
 
 
 def draw_curves(axes: Axes, frame: pd.DataFrame, clients: int, log_x: bool) -> None:

@@ -32,12 +32,15 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     shapes = class_markers(samples)
     draw_panel = partial(draw_samples, clients=len(titles) - 1, shapes=shapes)
     frame = pd.concat([samples.assign(panel=samples["client"]), samples.assign(panel=ALL)])
-    facets: style.Look = {
-        "col": "panel",
-        "col_order": list(titles),
-        "col_wrap": min(4, len(titles)),
-    }
-    grid = panels(frame, draw_panel, titles, 1.6, **facets)
+    grid = panels(
+        frame,
+        draw_panel,
+        titles,
+        1.6,
+        col="panel",
+        col_order=list(titles),
+        col_wrap=min(4, len(titles)),
+    )
     grid.set_axis_labels("feature 1", "feature 2")
     style.legend_above(grid.figure, class_keys(shapes))
     numbers = samples.assign(kind="sample", setting=setting).astype({"x": float, "y": float})
@@ -47,8 +50,19 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 def draw_samples(axes: Axes, samples: pd.DataFrame, clients: int, shapes: dict[int, str]) -> None:
     """Draw samples of two features, the client as colour and the class as marker."""
     colors = dict(enumerate(style.client_colors(clients)))
-    looks = {"hue": "client", "palette": colors, "style": "class", "markers": shapes}
-    seaborn.scatterplot(samples, x="x", y="y", **looks, s=11, alpha=0.7, legend=False, ax=axes)
+    seaborn.scatterplot(
+        samples,
+        x="x",
+        y="y",
+        hue="client",
+        palette=colors,
+        style="class",
+        markers=shapes,
+        s=11,
+        alpha=0.7,
+        legend=False,
+        ax=axes,
+    )
 
 
 def class_markers(samples: pd.DataFrame) -> dict[int, str]:

@@ -76,12 +76,12 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         text = f"{row.label}  {rank:.1f}" if is_left else f"{rank:.1f}  {row.label}"
         away, side = (-3, "right") if is_left else (3, "left")
         style.write(axes, text, (edge, height), (away, 0), ha=side)
-    dots: style.Look = {"color": "black", "markersize": 2.5, "clip_on": False}
-    axes.plot(group.average, [0] * methods, "o", **dots)
+    axes.plot(group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False)
     for level, (first, last) in enumerate(bars, 1):
         axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
     if difference:
-        scale: style.Look = {"color": "black", "marker": "|", "linewidth": 1, "clip_on": False}
-        axes.plot([1, 1 + difference], [-2.1, -2.1], **scale)
+        axes.plot(
+            [1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False
+        )
         style.write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), ha="left", va="bottom")
     return figure, frame

@@ -71,8 +71,9 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         _write_below(axes, numbers, names, lines)
 
     titles = {row.label: row.label for row in rows}
-    facets = {"col": "line", "col_wrap": min(2, len(rows)), "sharex": False}
-    grid = panels(frame, draw_panel, titles, 2.0, **facets)
+    grid = panels(
+        frame, draw_panel, titles, 2.0, col="line", col_wrap=min(2, len(rows)), sharex=False
+    )
     grid.set_axis_labels("", "loss (nats)")
     entries = {
         "surrogate Bayes optimal loss": _SQUARE | {"color": _BAYES["color"]},
@@ -160,9 +161,8 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
     axes.bar(finite.index, low, _WIDTH, **_BAYES)
     for look, part in ((_EXCESS, finite["excess"] >= 0), (_NEGATIVE, finite["excess"] < 0)):
         axes.bar(finite.index[part], finite["excess"][part].abs(), _WIDTH, bottom=low[part], **look)
-    bar: style.Look = {"color": style.DARK, "linewidth": 0.8}
     spread = finite["loss_std"].where(finite["seeds"] > 1)
-    axes.errorbar(finite.index, finite["loss"], spread, fmt="none", **bar)
+    axes.errorbar(finite.index, finite["loss"], spread, fmt="none", color=style.DARK, linewidth=0.8)
     axes.plot(finite.index, finite["bayes"] + finite["excess_reported"], zorder=4, **_PAPER)
     axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
     axes.grid(axis="x", visible=False)
@@ -177,11 +177,8 @@ def _write_below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: 
     every = -(-len(frame) // 20)  # more of them would touch
     axes.set_xticks(range(0, len(frame), every), texts[::every])
     axes.tick_params(axis="x", length=0)
-    side: style.Look = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.write(axes, heads, (0, 0), (-4, -3.5), **side)
-    places = frame.reset_index().groupby("cluster")["index"].agg(["min", "max"])
-    clusters, rules = axes.secondary_xaxis(0), axes.secondary_xaxis(0)
-    clusters.set_xticks(places.mean(axis=1), ["\n" * lines + names[c] for c in places.index])
-    clusters.tick_params(length=0)
-    rules.set_xticks([*places["min"] - 0.5, *places["max"] + 0.5], [])
-    rules.tick_params(length=9 * lines + 10, color=style.GREY)
+    style.write(axes, heads, (0, 0), (-4, -3.5), xycoords="axes fraction", ha="right", va="top")
+    places = frame.reset_index().groupby("cluster")["index"].agg(["min", "mean"])
+    for cluster, first, middle in places.itertuples():
+        style.write(axes, names[cluster], (middle, 0), (0, -9 * lines - 4), va="top")
+        axes.axvline(first - 0.5, color=style.GREY, linewidth=0.5)

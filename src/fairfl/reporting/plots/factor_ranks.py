@@ -125,9 +125,19 @@ def _drawing(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> 
     ranks, p = (frame[name].to_numpy(float).reshape(-1, methods).T for name in ("rank", "p_holm"))
     levels = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
     table = pd.DataFrame(ranks, [row.label for row in group.rows], levels)
-    look: style.Look = {"cmap": "RdBu_r", "vmin": 1, "vmax": methods, "alpha": 0.6, "cbar": False}
     text: style.Look = {"fontsize": 6, "color": "black"}
-    seaborn.heatmap(table, annot=True, fmt=".1f", annot_kws=text, **look, ax=left)
+    seaborn.heatmap(
+        table,
+        annot=True,
+        fmt=".1f",
+        annot_kws=text,
+        cmap="RdBu_r",
+        vmin=1,
+        vmax=methods,
+        alpha=0.6,
+        cbar=False,
+        ax=left,
+    )
     for written, value in zip(left.texts, p.ravel(), strict=True):
         written.set_fontweight("bold" if value < 0.05 else "normal")
     left.tick_params("x", rotation=45, rotation_mode="xtick")

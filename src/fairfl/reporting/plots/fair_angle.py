@@ -43,6 +43,7 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
     vectors = {"unfair": np.array(config.unfair), "fair": np.array(config.fair)}
     angles = {name: entropy.angle(torch.from_numpy(vector)) for name, vector in vectors.items()}
+    vectors = {"ones": np.ones(2), **vectors}
     if not angles["fair"] <= config.theta < angles["unfair"]:
         measured = f"unfair {angles['unfair']:.1f}, fair {angles['fair']:.1f}"
         raise FairflError(
@@ -56,39 +57,46 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     low, high = _DIAGONAL - config.theta, _DIAGONAL + config.theta
     cone = Wedge((0, 0), 2 * size, low, high, facecolor=style.BLUE, alpha=0.1, linewidth=0)
     axes.add_patch(cone)
-    edge: style.Look = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
     for angle in (low, high):
-        axes.axline((0, 0), tuple(_direction(angle)), **edge)
+        axes.axline(
+            (0, 0),
+            tuple(_direction(angle)),
+            color=style.BLUE,
+            linestyle=style.dash(1),
+            linewidth=0.8,
+        )
     for angle, name, color in (
         (_DIAGONAL + config.theta / 2, "model", style.BLUE),
         (low - 3, "gradient", style.RED),
         (high + 3, "gradient", style.RED),
     ):
-        turned: style.Look = {"color": color, "rotation": angle, "rotation_mode": "anchor"}
         at = 0.78 * size * _direction(angle)
-        style.write(axes, f"{name} alignment", at, (0, 0), **turned)
-    arrows = {"ones": (np.ones(2), style.DARK, "$\\mathbf{1}$")}
-    arrows["unfair"] = vectors["unfair"], style.RED, "$F$"
-    arrows["fair"] = vectors["fair"], style.BLUE, "$F$"
-    for name, (vector, color, label) in arrows.items():
+        style.write(
+            axes,
+            f"{name} alignment",
+            at,
+            (0, 0),
+            color=color,
+            rotation=angle,
+            rotation_mode="anchor",
+        )
+    named = {"vector of ones": style.DARK, "losses, unfair": style.RED}
+    named["losses, fair enough"] = style.BLUE
+    for (name, vector), color in zip(vectors.items(), named.values(), strict=True):
         style.arrow(axes, vector, color)
+        label = "$F$" if name in angles else r"$\mathbf{1}$"
         style.write(axes, label, vector, 8 * vector / np.linalg.norm(vector), color=color)
         if name in angles:
             angle = degrees(atan2(vector[1], vector[0]))
             _draw_arc(axes, angle, 0.5 * size, color, f"{angles[name]:.0f}°")
     _draw_arc(axes, high, 0.3 * size, style.DARK, "θ")
-    labels = {
-        "vector of ones": style.DARK,
-        "losses, unfair": style.RED,
-        "losses, fair enough": style.BLUE,
-    }
-    style.legend_above(figure, {label: {"color": color} for label, color in labels.items()})
-    ends = pd.DataFrame([vector for vector, _, _ in arrows.values()], columns=["x", "y"])
+    style.legend_above(figure, {label: {"color": color} for label, color in named.items()})
+    ends = pd.DataFrame(vectors, ["x", "y"]).T.rename_axis("algorithm").reset_index()
     degrees_of = angles | {"theta": config.theta}
     numbers = pd.DataFrame(
         {"algorithm": list(degrees_of), "value": list(degrees_of.values()), "metric": "angle_deg"}
     )
-    frame = pd.concat([ends.assign(algorithm=list(arrows), metric=""), numbers], ignore_index=True)
+    frame = pd.concat([ends.assign(metric=""), numbers], ignore_index=True)
     return figure, frame[COLUMNS]
 
 

@@ -32,8 +32,15 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     frame = pd.concat(frames, ignore_index=True)
     of_client = frame.groupby(["setting", "client"])["samples"].transform("sum")
     frame["share"] = frame["samples"] / of_client
-    facets: style.Look = {"col": "setting", "col_order": inputs.settings, "sharex": False}
-    grid = panels(frame, _draw_bars, inputs.titles, 1.6, **facets)
+    grid = panels(
+        frame,
+        _draw_bars,
+        inputs.titles,
+        1.6,
+        col="setting",
+        col_order=inputs.settings,
+        sharex=False,
+    )
     grid.set_axis_labels("client", "share of samples (fraction)")
     return grid.figure, frame[COLUMNS]
 

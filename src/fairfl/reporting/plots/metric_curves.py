@@ -78,8 +78,18 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
     lines = {row.label: look_of[row] for row in together}
     row, col = ("setting", "metric") if is_turned else ("metric", "setting")
-    shared = {"row": row, "col": col, "sharex": False, "sharey": False}
-    grid = metric_panels(inputs, frame, lines, draw_line, "round", config.y_labels, **shared)
+    grid = metric_panels(
+        inputs,
+        frame,
+        lines,
+        draw_line,
+        "round",
+        config.y_labels,
+        row=row,
+        col=col,
+        sharex=False,
+        sharey=False,
+    )
     if inputs.rounds["seed"].nunique() > 1:
         band = BANDS[config.band] if has_bands else ""
         inputs.say(f"Line: mean over {seeds_text(frame['seeds'])}{band}.")

@@ -7,10 +7,7 @@ line. Empty marks on a thin line are the paper's numbers, drawn if nothing but
 the seeds differs from its setting and they are at hand.
 """
 
-import math
 from collections import Counter
-from itertools import product
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,8 +16,8 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Labelled
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, ShownRow, mean_and_std
-from fairfl.reporting.panels import metric_panels
+from fairfl.reporting.inputs import Inputs, ShownRow
+from fairfl.reporting.panels import lines_of, metric_panels, points_of
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "reported")
@@ -57,14 +54,9 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
-    ran, look_of = {row.algorithm for row in inputs.measured()}, style.looks(inputs)
-    looks: dict[str, style.Look] = {}
-    for row in inputs.rows:
-        if row.algorithm in ran:
-            title = inputs.spec.algorithms[row.algorithm]
-            looks.setdefault(title, look_of[row] | {"markersize": 4.5})
-    places = _places(inputs, config)
-    frame = _numbers(inputs, places, ran)
+    lines, looks = lines_of(inputs, markersize=4.5)
+    places, frame = _places(inputs, config), points_of(inputs, inputs.spec.artifact.columns, lines)
+    frame["x"] = [places[at] for at in zip(frame["setting"], frame["row"], strict=True)]
 
     def draw_line(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
         axes.errorbar("x", "mean", "std", data=points.sort_values("x"), elinewidth=0.7, **look)
@@ -107,22 +99,3 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]
                 f"{inputs.where}: two rows of {algorithm} stand at {x:g} in {setting}"
             )
     return at
-
-
-def _numbers(
-    inputs: Inputs, places: dict[tuple[str, ShownRow], float], algorithms: set[str]
-) -> pd.DataFrame:
-    """COLUMNS and line of all marks of the algorithms that were run; NaN where a run diverged."""
-    records: list[dict[str, Any]] = []
-    for metric, ((setting, row), x) in product(inputs.spec.artifact.columns, places.items()):
-        line = inputs.spec.algorithms[row.algorithm]
-        names = {**row.names(setting), "metric": metric, "x": x, "line": line}
-        if cell := inputs.cell(setting, row, metric):
-            mean, std = mean_and_std(cell)
-            records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds})
-            if math.isnan(mean):
-                inputs.remark("Diverged, not drawn", [f"{row.label} ({setting})"])
-        paper = inputs.reported_point(setting, row, metric)
-        if row.algorithm in algorithms and paper is not None:
-            records.append({**names, "kind": "paper", "mean": paper})
-    return pd.DataFrame(records, columns=[*COLUMNS, "line"])

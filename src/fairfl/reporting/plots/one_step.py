@@ -182,8 +182,16 @@ def _draw_losses(
         )
     start = f"start, gap {toy.gap(toy.start):.2f}"
     axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), zorder=1, label=start)
-    cross: style.Look = {"color": style.DARK, "markersize": 5, "markeredgewidth": 1.5, "zorder": 4}
-    axes.plot(toy.local, toy.local_losses, "x", **cross, label="after each client's step")
+    axes.plot(
+        toy.local,
+        toy.local_losses,
+        "x",
+        color=style.DARK,
+        markersize=5,
+        markeredgewidth=1.5,
+        zorder=4,
+        label="after each client's step",
+    )
     for mark in marks[1:].itertuples():
         look = looks[mark.row] | {
             "linewidth": 1.6,
@@ -202,16 +210,31 @@ def _draw_gaps(
 ) -> None:
     line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
     axes.plot(line["tau"], line["gap"], color=style.algorithm_looks()["fedeba"][0])
-    star: style.Look = {"color": style.DARK, "markersize": 7, "zorder": 4, "clip_on": False}
     label = f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}"
-    axes.plot(best["tau"], best["gap"], "*", **star, label=label)
+    axes.plot(
+        best["tau"],
+        best["gap"],
+        "*",
+        color=style.DARK,
+        markersize=7,
+        zorder=4,
+        clip_on=False,
+        label=label,
+    )
     for number, mark in enumerate(marks.itertuples()):
         color = looks[mark.row]["color"]
         if mark.tau == mark.tau:
             axes.plot(mark.tau, mark.gap, zorder=3, **looks[mark.row])
         else:
             axes.axhline(mark.gap, color=color, linestyle=style.dash(1 + number % 3), linewidth=1)
-            right: style.Look = {"transform": axes.get_yaxis_transform(), "ha": "right"}
-            axes.text(1, mark.gap, mark.row.title, color=color, va="bottom", **right)
+            axes.text(
+                1,
+                mark.gap,
+                mark.row.title,
+                color=color,
+                va="bottom",
+                transform=axes.get_yaxis_transform(),
+                ha="right",
+            )
     axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$", ylim=(0, None))
     axes.xaxis.set_major_formatter("{x:g}")

@@ -45,10 +45,10 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     }
     seed: style.Look = {"marker": "o", "markersize": 3, "alpha": 0.6}
     at, means = frame["setting"].map(list(names).index), frame["kind"] == "mean"
-    for metric, look in looks.items():
-        is_shown = frame["metric"] == metric
-        axes.plot(at[is_shown & means], frame["value"][is_shown & means], **look, markersize=6.5)
-        axes.plot(at[is_shown & ~means] + 0.09, frame["value"][is_shown & ~means], **look | seed)
+    for (metric, kind), points in frame.groupby(["metric", "kind"]):
+        is_seed = kind == "seed"
+        look = looks[metric] | (seed if is_seed else {"markersize": 6.5})
+        axes.plot(at[points.index] + 0.09 * is_seed, points["value"], **look)
     ends = frame[means].groupby(at)["value"].agg(["min", "max"])
     axes.vlines(ends.index, ends["min"], ends["max"], color="#bbbbbb", linewidth=3, zorder=1)
     axes.set_xticks(range(len(names)), list(names.values()))

@@ -114,12 +114,6 @@ def _unit(unit: str) -> str:
     return "percent_points" if unit == "percent" else unit
 
 
-def _has(inputs: Inputs, setting: str, row: ShownRow, metric: str) -> bool:
-    """True if the artifact has the metric of a row in a setting."""
-    columns = inputs.spec.artifact.columns_for(row.algorithm, setting)
-    return row in inputs.rows_in(setting) and metric in columns
-
-
 def _differences(
     inputs: Inputs, setting: str, metric: str, own: list[ShownRow], others: list[ShownRow], has_holm: bool
 ) -> pd.DataFrame:  # fmt: skip
@@ -128,8 +122,12 @@ def _differences(
     unit = _unit(inputs.spec.metrics[metric].unit)
     for (number, row), (at, other) in product(enumerate(own), enumerate(others)):
         mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, other, metric)
-        both = all(_has(inputs, setting, each, metric) for each in (row, other))
-        if both and mine and theirs:
+        has_both = all(
+            each in inputs.rows_in(setting)
+            and metric in inputs.spec.artifact.columns_for(each.algorithm, setting)
+            for each in (row, other)
+        )
+        if has_both and mine and theirs:
             one = paired(mine.by_seed, theirs.by_seed)
             names = setting, row.algorithm, row.hyperparameters
             other_names = other.algorithm, other.hyperparameters, metric, unit

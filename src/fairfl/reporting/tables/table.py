@@ -8,23 +8,23 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
+import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 from itertools import chain
-from typing import Any
 
 import pandas as pd
 
 from fairfl.experiments.described import Metric
 from fairfl.experiments.origin import owner
-from fairfl.judgement.cells import number_text
+from fairfl.judgement.cells import NO_VARIANT, number_text
+from fairfl.judgement.sources import RowProvenance
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.footer import grouped, units
-from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.inputs import Inputs, ShownRow
 from fairfl.reporting.marks import Words, legend, words_of
 from fairfl.reporting.pivot import pivots_of
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, pages
-from fairfl.reporting.tables.numbers import MISSING, numbers_of, say_machines, say_missing
+from fairfl.reporting.tables.numbers import NOTHING, Number, numbers_of, say_machines, say_missing
 from fairfl.reporting.tables.tabular import BAR, Config, tabulars, title, with_words
 from fairfl.runtime.validation import check
 
@@ -46,7 +46,12 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
     )
     names = {setting: name.replace(BAR, " ") for setting, name in inputs.names.items()}
-    numbers = numbers_of(inputs)
+    rows = {
+        row: RowProvenance(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
+        for row, entry in zip(inputs.rows, artifact.rows, strict=True)
+    } or {ShownRow(NO_VARIANT, ""): RowProvenance("")}  # where numbers belong to no algorithm
+    notes = {"": ""}
+    numbers = numbers_of(inputs, rows, notes)
     say_missing(inputs, numbers, names)
     if "timed" in artifact.origins:
         say_machines(inputs, numbers, names)
@@ -56,43 +61,41 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     ]
     metrics = {one.metric: one.number.metric for one in numbers.itertuples()}
     _say_axes(inputs, pivots[0].axes if pivots else [], metrics, numbers["row"])
-    reported = [number.reported for number in numbers["number"]]
-    noted = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
-    notes = {text: f"[{n}]" for n, text in enumerate(noted, 1)}
-    words = {one.of: one.number.provenance.words for one in numbers.itertuples()}
-    texts = tabulars(pivots, config.labels, metrics, words, partial(_cell, notes))
+    words = {row: rows[row].words for row in numbers["of"]}
+    texts = tabulars(pivots, config.labels, metrics, words, _cell)
     measured = [
         (number.metric.name, number.ours.unit) for number in numbers["number"] if number.ours.seeds
     ]
     parts = [
         *legend(chain(*words.values())),
-        *(f"{mark} {text.rstrip('.')}." for text, mark in notes.items()),
+        *(f"{mark[1:]} {text.rstrip('.')}." for text, mark in notes.items() if text),
         units(measured),
         *spec.sentences(names, artifact.columns),  # the title line names stand-ins
         *grouped((name, spec.settings[setting].unprinted) for setting, name in names.items()),
         *inputs.remarks,
     ]
     pages_of = pages(spec.paper, spec.id, artifact, spec, texts, " ".join(filter(None, parts)))
-    return csv(inputs, numbers), *pages_of
+    return csv(inputs, rows, numbers), *pages_of
 
 
-def csv(inputs: Inputs, numbers: pd.DataFrame) -> str:
+def csv(inputs: Inputs, rows: Mapping[ShownRow, RowProvenance], numbers: pd.DataFrame) -> str:
     """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for one in numbers.itertuples():
-        number, ours, facts = one.number, one.number.ours, inputs.spec.settings[one.setting]
+        # `runs`: the runs, or the other results, that the number comes from.
+        ours, row, facts = one.number.ours, rows[one.of], inputs.spec.settings[one.setting]
         records.append({
             "artifact": inputs.name,
             **one.of.names(one.setting),
             "metric": one.metric,
             "unit": ours.unit,
             "mean": "nan" if ours.diverged else number_text(ours.mean),
-            "std": number_text(number.std),
+            "std": number_text(ours.std if ours.seeds > 1 else None),
             "seeds": ours.seeds,
             "data": facts.data,
-            "runs": " ".join(number.sources),
-            "provenance": ", ".join(number.provenance.words),
-            "note": "; ".join(filter(None, (number.provenance.note, facts.unprinted))),
+            "runs": re.sub(r"(partitions/[^/ ]+)/\S+|\.json\b", r"\1", " ".join(ours.runs)),
+            "provenance": ", ".join(row.words),
+            "note": "; ".join(filter(None, (row.note, facts.unprinted))),
         })  # fmt: skip
     return pd.DataFrame(records).to_csv(index=False, lineterminator="\n")
 
@@ -109,11 +112,9 @@ def _say_axes(
         inputs.remark("Numbers of", list(dict.fromkeys(labels)))
 
 
-def _cell(notes: Mapping[str, str], markup: Markup, front: Any, behind: Any = None) -> str:
+def _cell(markup: Markup, front: Number, behind: Number | None = None) -> str:
     """A number with what is next to it, perhaps with a gain behind it; the best ones are bold."""
-    reported = front.reported
-    note = notes.get(reported.note if reported else "", "")
-    beside = markup.number(front.beside(f" {note}".rstrip()))
+    beside = markup.number(front.beside)
     means = [
         markup.bold % text if one.best else text
         for one in (front, behind)
@@ -122,7 +123,7 @@ def _cell(notes: Mapping[str, str], markup: Markup, front: Any, behind: Any = No
     ]
     if behind is None:
         return f"{means[0]} {beside}".rstrip()
-    if front.missing == behind.missing != MISSING:  # once will do
+    if front.text == behind.text in NOTHING.values():  # once will do
         return means[0]
     return " ".join(filter(None, (means[0], beside.strip("()"), f"({means[1]})")))
 
