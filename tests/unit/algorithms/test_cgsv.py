@@ -1,5 +1,7 @@
 """CGSV: the hand-computed two rounds, rewards per tensor, buffers."""
 
+from dataclasses import replace
+
 import torch
 
 from fairfl.algorithms import cgsv
@@ -21,7 +23,7 @@ def step(algorithm, state, moves, buffers=None):
     report = told(-moves, samples=SAMPLES, buffers=buffers)
     start = algorithm.configure_clients(state, report).start
     assert torch.equal(start, state["w"]), "training begins at the client's own model"
-    result, state = algorithm.aggregate(state, told(-moves, samples=SAMPLES, buffers=buffers, start=start))
+    result, state = algorithm.aggregate(state, replace(report, start=start))
     return result.weights @ moves, state
 
 

@@ -66,10 +66,6 @@ def rounds(name: str, report, count: int = 2, state=None, samples=SAMPLES, x=X):
     return x, result.weights, state
 
 
-def test_a_new_algorithm_is_found():
-    assert {"afl", "cgsv", "eagle", "fedavg", "fedfa", "fedfv", "fedmgda_plus", "qffl"} <= set(FEDERATING)
-
-
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_order_of_clients_does_not_matter(name):
     plain, turned = reports(ids=(0, 1, 2)), reports(ids=(2, 0, 1))

@@ -7,7 +7,7 @@ from scipy.stats import entropy
 
 from fairfl.algorithms import feddisco, fedfa, fedwavg
 from fairfl.algorithms.interface import Federation
-from tests.unit.algorithms.toy import ETA, SAMPLES, X, close, reports, told, vector
+from tests.unit.algorithms.toy import SAMPLES, X, close, reports, told, vector
 
 # -- feddisco: the hand-computed weights, all metrics against SciPy, fall-backs.
 COUNTS = vector([90.0, 10.0], [100.0, 100.0], [20.0, 80.0])
@@ -73,33 +73,30 @@ def rounds(*counts, x=(0, 0), ids=(0, 1, 2), steps=1, momentum=(0, 0), **hyperpa
     return x, result.weights, state
 
 
-@pytest.mark.parametrize("acc_of", ["local", "global"])
-@pytest.mark.parametrize(("sign", "x"), [(-1, [0.654022, 0.790515]), (1, [0.722866, 0.873727])])
-def test_example_of_fedfa(sign, x, acc_of):
-    actual, w, state = rounds(0, 1, 2, sign=sign, acc_of=acc_of)
-    close(actual, x)
-    close(w, [0.167879, 0.311556, 0.520565])
-    close(state["momentum"], [0.344222, 0.416061])
-    close(state["rounds"], [1.0, 2.0, 3.0])
+W, V, FIRST = [0.167879, 0.311556, 0.520565], [0.344222, 0.416061], [0.654022, 0.790515]
+SECOND = {"x": FIRST, "momentum": V}
+# Rounds of each client before, what else is given; x, weights and momentum after the round.
+FEDFA = [
+    ((0, 1, 2), {"sign": -1, "acc_of": "local"}, FIRST, W, V),
+    ((0, 1, 2), {"sign": -1, "acc_of": "global"}, FIRST, W, V),
+    ((0, 1, 2), {"sign": 1}, [0.722866, 0.873727], W, V),
+    ((1, 1, 3), SECOND, [0.712145, 0.769122], [0.210106, 0.266679, 0.523215], [0.211760, 0.207720]),
+    # Those of the released code without options: the mean (2/3, 2/3), less a tenth of half of it.
+    ((0, 5, 9), {"weighting": "uniform"}, [0.95 * 2 / 3] * 2, [1 / 3] * 3, [1 / 3] * 2),
+]
 
 
-def test_second_round_of_the_example_of_fedfa():
-    x, w, state = rounds(1, 1, 3, x=(0.654022, 0.790515), momentum=(0.344222, 0.416061))
-    close(w, [0.210106, 0.266679, 0.523215])
-    close(state["momentum"], [0.211760, 0.207720], 2e-6)
-    close(x, [0.712145, 0.769122], 2e-6)
+@pytest.mark.parametrize(("counts", "given", "x", "w", "momentum"), FEDFA)
+def test_example_of_fedfa(counts, given, x, w, momentum):
+    found, weights, state = rounds(*counts, **given)
+    close(found, x, 2e-6)
+    close(weights, w)
+    close(state["momentum"], momentum, 2e-6)
+    assert state["rounds"].tolist() == [count + 1 for count in counts]
 
 
 def test_absent_clients_are_not_counted_in_fedfa():
     close(rounds(ids=(0, 2), steps=3)[2]["rounds"], [3.0, 0.0, 3.0])
-
-
-def test_uniform_weights_of_fedfa_are_those_of_the_released_code_without_options():
-    x, w, state = rounds(0, 5, 9, weighting="uniform")
-    mean = TRAINED.mean(0)
-    close(w, [1 / 3] * 3, 1e-15)
-    close(state["momentum"], 0.5 * mean)
-    close(x, mean - ETA * 0.5 * mean)
 
 
 def test_clients_of_fedfa_train_with_their_momentum():

@@ -55,11 +55,11 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     aligned = {"measurements": ("loss_received", "gradient_batch"), "configure_clients": lambda *_: plan}
     # Two exchanges in a round: who has the model is not sent it again.
     still = {"exchanges_per_round": lambda *_: 2, "aggregate": lambda self, state, reports: (Aggregate(), state)}
-    cases = [({}, 30), (aligned, 30 + 1 + 15 + 15), (still, 15 + 2 * 15), ({"traffic": lambda *_: (2, 3)}, 5)]
-    for hooks, sent in cases:
+    own, idle = still | {"traffic": lambda *_: (2, 3)}, still | {"configure_clients": lambda *_: Plan(epochs=0)}
+    for hooks, sent in (({}, 30), (aligned, 30 + 1 + 15 + 15), (still, 15 + 2 * 15), (own, 5), (idle, 30)):
         register(monkeypatch, "toy", **hooks)
         run = simulation("toy")
         run.run()
         assert run.communication.sent == 6 * 3 * sent
-        if not hooks:
-            assert run.measures() == {"comm_cost": 3 * 30 * 4 / 2**20, "comm_extra_cost": 0.0}
+        costs = {"comm_cost": 3 * sent * 4 / 2**20, "comm_extra_cost": 3 * (sent - 30) * 4 / 2**20}
+        assert run.measures() == pytest.approx(costs)

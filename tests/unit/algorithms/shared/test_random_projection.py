@@ -1,9 +1,10 @@
-"""The projection that nobody sends, and first models of which each client has its own."""
+"""The projection that nobody sends, first models of which each client has its own, inner products of updates."""
 
 import torch
 
 from fairfl.algorithms.interface import Federation
 from fairfl.algorithms.shared.random_projection import random_projection, shuffled_models
+from fairfl.algorithms.shared.span import gram
 from tests.unit.algorithms.toy import close
 
 
@@ -34,3 +35,8 @@ def test_models_are_shuffled_within_each_parameter_tensor():
     assert torch.equal(models[:, 10:], x[10:].expand(4, 2)), "buffers are no parameters"
     assert len(models.unique(dim=0)) == 4
     assert torch.equal(models, shuffled_models(federation))
+
+
+def test_gram_takes_columns_in_pieces():
+    wide = torch.randn(3, 2**18 + 5, generator=torch.Generator().manual_seed(2))
+    close(gram(wide), wide.double() @ wide.double().T, 1e-6)

@@ -31,11 +31,6 @@ def excess(L):
     return found
 
 
-def core(L):
-    """Which models no coalition blocks."""
-    return [value <= 1e-9 for value in excess(L)]
-
-
 # Losses, excess of each model, when it vanishes, the elected one.
 EXAMPLES = [
     (losses((0.2, 0.5, 0.4, 0.9), (0.8, 0.3, 0.4, 0.6), (0.5, 0.7, 0.45, 0.3)), [1 / 6, 1 / 6, -5 / 12, 1 / 6],
@@ -68,7 +63,6 @@ LOSSES = st.integers(1, 5).flatmap(
 @given(LOSSES)
 def test_the_winner_is_in_the_core(own):
     L = losses(*own)
-    assert core(L)[veto_core.elected(L)]
-    assert sum(t == max(veto_core.vanishing(L)) for t in veto_core.vanishing(L)) >= 1
+    assert excess(L)[veto_core.elected(L)] <= 1e-9, "no coalition blocks it"
     if L.shape[1] > 1:
         assert max(veto_core.vanishing(L)) <= Fraction(L.shape[1])
