@@ -3,7 +3,7 @@
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,19 +262,9 @@ def _parquet(table: "pa.Table") -> bytes:
 
 def _lines(file: dict[str, Any]) -> str:
     """JSON with a line for each entry, so that git shows what came and went."""
-    buffer = io.StringIO()
-    buffer.write(f'{{"setting":{canonical(file["setting"])},\n"code":{{\n')
-    buffer.write(
-        ",\n".join(
-            f"{canonical(key)}:{canonical(value)}" for key, value in sorted(file["code"].items())
-        )
-    )
-    buffer.write('\n},\n"jobs":{\n')
-    jobs: Callable[[Any], str] = lambda entries: ",\n ".join(map(canonical, entries))  # noqa: E731
-    buffer.write(
-        ",\n".join(
-            f"{canonical(name)}:[\n {jobs(entries)}]" for name, entries in file["jobs"].items()
-        )
-    )
-    buffer.write("\n}}\n")
-    return buffer.getvalue()
+    code = (f"{canonical(key)}:{canonical(value)}" for key, value in sorted(file["code"].items()))
+    entries = {name: ",\n ".join(map(canonical, all_of)) for name, all_of in file["jobs"].items()}
+    jobs = (f"{canonical(name)}:[\n {lines}]" for name, lines in entries.items())
+    join = ",\n".join
+    parts = f'"code":{{\n{join(code)}\n}}', f'"jobs":{{\n{join(jobs)}\n}}'
+    return f'{{"setting":{canonical(file["setting"])},\n{join(parts)}}}\n'

@@ -48,9 +48,7 @@ def check_places(jobs: Iterable[Job]) -> None:
     files = {
         path for job in jobs for path in (*job.outputs, job.record, job.log, f"{job.results}.lock")
     }
-    folders = {os.path.dirname(path) for path in files}
-    while above := {os.path.dirname(path) for path in folders} - folders - {"", "/"}:
-        folders |= above
+    folders = {str(above) for path in files for above in Path(path).parents}
     for path in sorted(files | folders):
         if os.path.exists(path) and os.path.isdir(path) == (path in files):
             actual, due = ("file", "folder") if path in folders else ("folder", "file")

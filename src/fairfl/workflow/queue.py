@@ -125,11 +125,9 @@ def answers(query: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
-def watch(
-    executor: Any, name: Callable[[Any], str], say: Callable[[str], None]
-) -> Callable[[], None]:
-    """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
-    ended, queue = threading.Event(), Queue()
+def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None]) -> None:
+    """Look at the queue of a Slurm executor of Snakemake from now on."""
+    queue = Queue()
 
     def jobs() -> Iterable[tuple[str, str]]:
         for info in list(executor.active_jobs):
@@ -137,7 +135,8 @@ def watch(
                 yield str(info.external_jobid), name(info.job)
 
     def looks() -> None:
-        while not ended.wait(EVERY):
+        while True:
+            time.sleep(EVERY)
             active = dict(
                 jobs()
             )  # none while Snakemake asks Slurm itself, which takes long if that does not answer
@@ -145,4 +144,3 @@ def watch(
                 say(line)
 
     threading.Thread(target=looks, daemon=True).start()
-    return ended.set

@@ -5,7 +5,6 @@ import datetime
 import importlib
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -103,13 +102,6 @@ class Recorded:
     def _inputs(self, job: Job) -> dict[str, str]:
         return {name: self.computed_from(name) for name in job.inputs}
 
-    def _read_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """True if anything a finished job goes back to was computed from other than it would be today, code apart."""
-        today = {self.graph.record(name): self.graph.job(name) for name in job.inputs}
-        return left["inputs"].keys() != today.keys() or any(
-            self._input_otherwise(today[path], *read) for path, read in left["inputs"].items()
-        )
-
     def _input_otherwise(self, job: Job, made_from: str, content: str) -> bool:
         if any(entry.hash == content for entry in self._fitting(job)):  # it was read from here
             return False
@@ -117,15 +109,21 @@ class Recorded:
         return left is None or left["fingerprint"] != made_from or self._made_otherwise(job, left)
 
     def _made_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
-        """True if the job's own spec differs from today's, or one further up does."""
+        """True if a finished job, or anything it goes back to, computed from other than it would today, code apart."""
         if job.record not in self._otherwise:
-            own = without_code(left["spec"]) != without_code(job.parsed)
-            self._otherwise[job.record] = own or self._read_otherwise(job, left)
+            today, read = {self.graph.record(name): name for name in job.inputs}, left["inputs"]
+            self._otherwise[job.record] = (
+                without_code(left["spec"]) != without_code(job.parsed)
+                or read.keys() != today.keys()
+                or any(
+                    self._input_otherwise(self.graph.job(today[path]), *read[path]) for path in read
+                )
+            )
         return self._otherwise[job.record]
 
     # -- to the record --------------------------------------------------------------------------
-    def take(self, job: Job, commits: "Commits") -> str:
-        """Take a finished job into the record: "taken", or why it was not.
+    def take(self, job: Job, commit: str) -> str:
+        """Take a finished job into the record: "taken", or why it was not. `commit` has today's code.
 
         Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code, processor
         and arithmetic (fairfl.runtime.arithmetic).
@@ -137,9 +135,9 @@ class Recorded:
             return "finished with another spec"
         if why := next(filter(None, (records.damage(path, left) for path in job.outputs)), ""):
             raise FairflError(f"{job.name}: {why}; nothing damaged is stored, run it again")
-        if self._read_otherwise(job, left):
+        if self._made_otherwise(job, left):
             return "finished with other inputs"
-        entry, files, table, code = self._entry(job, left, commits)
+        entry, files, table = self._entry(job, left, commit)
         record = self.record(setting_of(job.name))
         entries = record.jobs.get(job.name, [])
         alike = [old for old in entries if old.spec == entry.spec and old.inputs == entry.inputs]
@@ -153,15 +151,15 @@ class Recorded:
                     "though spec, code, numerics and processor are equal "
                     f"({who}): {', '.join(differing(old, entry))}; nothing is replaced"
                 )
-        record.add(job.name, entry, code, files, table)
+        record.add(job.name, entry, left["spec"]["code"], files, table)
         if alike:
             differ = ", ".join(differing(alike[-1], entry))
             return f"taken beside {len(alike)} with other code, arithmetic or processor: {differ} differ"
         return "taken"
 
     def _entry(
-        self, job: Job, left: dict[str, Any], commits: "Commits"
-    ) -> tuple[Entry, dict[str, bytes], Any, dict]:
+        self, job: Job, left: dict[str, Any], commit: str
+    ) -> tuple[Entry, dict[str, bytes], Any]:
         results, spec = job.results, left["spec"]
         parts: dict[str, Any] = {"results": {}, "inline": {}, "outputs": {}}
         files: dict[str, bytes] = {}
@@ -196,9 +194,9 @@ class Recorded:
             "code": fingerprint(code),
             "inputs": self._inputs(job),
         }
-        plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **parts}
-        entry = Entry.model_validate(plain)
-        return entry.model_copy(update={"hash": entry.content}), files, table, code
+        commit = commit if job.parsed["code"] == code else ""
+        entry = Entry.model_validate({"origin": origin(how, left, commit), "hash": "", **parts})
+        return entry.model_copy(update={"hash": entry.content}), files, table
 
 
 def _computed_alike(old: Entry, new: Entry) -> bool:
@@ -260,33 +258,27 @@ def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
     )
 
 
-class Commits:
-    """Finds the commit that has the code of a job."""
-
-    def __init__(self) -> None:
-        git = shutil.which("git")
-        self.head, self.clean = "", False
-        if git:
-            head = subprocess.run([git, "rev-parse", "HEAD"], capture_output=True, text=True)
-            changed = subprocess.run(
-                [git, "status", "--porcelain", "--", "src"], capture_output=True, text=True
-            )
-            if not head.returncode:
-                self.head, self.clean = head.stdout.strip()[:12], not changed.stdout.strip()
-
-    def of(self, job: Job, code: dict[str, str]) -> str:
-        """HEAD if it has that code; "" if that is unknown."""
-        return self.head if self.clean and job.parsed["code"] == code else ""
+def commit_of_today() -> str:
+    """HEAD if it has the code that is here; "" if that is unknown."""
+    commands = ["git", "rev-parse", "HEAD"], ["git", "status", "--porcelain", "--", "src"]
+    try:
+        head, changed = (
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+            for command in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return "" if changed else head[:12]
 
 
 def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
     """Take all jobs of some that have finished; how many were, and why the others not. Raises FairflError naming
     refused ones, after all others have been taken."""
     sums.settle(recorded.folder)
-    commits, counts, refused = Commits(), Counter[str](), []
+    commit, counts, refused = commit_of_today(), Counter[str](), []
     for job in jobs:
         try:
-            outcome = recorded.take(job, commits)
+            outcome = recorded.take(job, commit)
         except FairflError as error:
             refused.append(str(error))
             continue

@@ -144,9 +144,15 @@ class Rerun:
         return self._above[name]
 
     def _decide(self, job: Job) -> str:
-        record = self.record(job.name)
-        changes = self._find_changes(job, record) if record else ""
-        reason = changes or (self._find_loss(job, record) if record else self._say_unfinished(job))
+        if record := self.record(job.name):
+            changes = (
+                self._spec_differs(job, record)
+                or self._numerics_differ(record)
+                or self._inputs_differ(job, record)
+            )
+            reason = changes or self._damage(job, record) or self._missing_raw_file(job)
+        else:
+            changes, reason = "", self._say_unfinished(job)
         if reason and (result := self._find_kept(job)):
             self._kept[job.name] = result
             return KEPT
@@ -162,17 +168,6 @@ class Rerun:
             return "its record is missing or damaged"
         ahead = job.checkpoint and Path(job.checkpoint).exists()
         return "never finished (goes on from its checkpoint)" if ahead else "never finished"
-
-    def _find_changes(self, job: Job, record: dict[str, Any]) -> str:
-        """Return what a result was made from that is no longer so."""
-        return (
-            self._spec_differs(job, record)
-            or self._numerics_differ(record)
-            or self._inputs_differ(job, record)
-        )
-
-    def _find_loss(self, job: Job, record: dict[str, Any]) -> str:
-        return self._damage(job, record) or self._missing_raw_file(job)
 
     def _find_stored(self, job: Job) -> Stored | None:
         """The stored result of a job, unless that was computed here: then an edit of its code computes it again."""

@@ -334,15 +334,11 @@ def submit_to_cluster(
     plugin = sys.modules[type(executor).__module__]
     plugin.query_job_status = queue.answers(plugin.query_job_status)  # type: ignore[attr-defined]
     name = lambda job: name_of(str(job.log[0])) if job.log else str(job)  # noqa: E731
-    limits = workload.scale.limits.model_dump()
     Submissions(
         executor,
         results,
         environment,
-        lambda rule: (
-            limits.get(rule, {}).get("minutes", 0),
-            limits.get(rule, {}).get("memory_mb", 0),
-        ),
+        workload.scale.limits.model_dump(),
         name,
         say,
         None if workflow.deployment_settings.deployment_method else preloaded,

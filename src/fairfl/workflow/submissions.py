@@ -115,14 +115,14 @@ class Submissions:
         executor: Any,
         results: Path,
         environment: dict[str, str],
-        limits: Callable[[str], tuple[int, int]],
+        limits: Mapping[str, Mapping[str, int]],
         name: Callable[[Any], str],
         say: Callable[[str], None],
         preloaded: list[str] | None,
         most: int,
     ) -> None:
-        """`limits`: minutes and memory that a job of a rule may ask for at most; `name` of a job; `most` submissions at
-        once; `preloaded` modules for its jobs, None in an environment of Snakemake's."""
+        """`limits`: minutes and memory_mb that a rule's jobs may ask for at most; `name` of a job; `most` at
+        once; `preloaded` modules for jobs, None in an environment of Snakemake's."""
         if executor.array_jobs:
             raise FairflError(
                 "--slurm-array-jobs: the plugin waits for ever for some of their jobs (issue 473 of "
@@ -134,9 +134,9 @@ class Submissions:
         self.waiting: list[Any] = []  # jobs that wait for company
         self.ready: list[Submission] = []
         self.under_way: set[int] = set()
-        self.asked: dict[
-            str, tuple[int, int]
-        ] = {}  # minutes and memory, where more than the rule's
+        self.raised: dict[
+            str, dict[str, int]
+        ] = {}  # minutes and memory_mb of a job, above its rule's
         self.last = self.paused = self.told = 0.0
         self.number = 0
         self._lock = threading.RLock()
@@ -172,9 +172,9 @@ class Submissions:
 
     def _request(self, job: Any) -> tuple[int, int]:
         """Minutes and memory."""
-        asked = int(job.resources.get("runtime") or 0), int(job.resources.get("mem_mb") or 0)
-        minutes, memory = self.asked.get(self.name(job), asked)
-        return max(asked[0], minutes), max(asked[1], memory)
+        asked, raised = job.resources.get, self.raised.get(self.name(job), {})
+        minutes, memory = int(asked("runtime") or 0), int(asked("mem_mb") or 0)
+        return max(minutes, raised.get("minutes", 0)), max(memory, raised.get("memory_mb", 0))
 
     def _pack(self, waits: bool) -> None:
         """Make submissions of the jobs that wait; `waits`: not full ones may get company."""
@@ -188,7 +188,7 @@ class Submissions:
         for jobs in groups.values():
             minutes, memory = self._request(jobs[0])
             room, seconds, together = min(LONGEST, 60 * minutes / SHARE), 0.0, list[Any]()
-            alone = self.preloaded is None or self.name(jobs[0]) in self.asked
+            alone = self.preloaded is None or self.name(jobs[0]) in self.raised
             for job in jobs:
                 expected = START + float(job.resources.get("seconds") or LONGEST)
                 if together and (alone or seconds + expected > room):
@@ -284,9 +284,7 @@ class Submissions:
             if code == 0:
                 self._success(_of(info, job))
             elif code == OUT_OF_MEMORY:
-                self._more(
-                    info, job, submission.minutes, 2 * submission.memory_mb, "memory_mb", how
-                )
+                self._ask_for_more(info, job, "memory_mb", how)
             elif code is not None:
                 killed = f"it was killed (SIGKILL); {msg}" if code == 128 + signal.SIGKILL else msg
                 self._error(_of(info, job), killed, **how)
@@ -296,7 +294,7 @@ class Submissions:
             return
         moved = bool(codes) or any(_written_since(job, submission.begun) for job in left)
         if state == "TIMEOUT" and not moved:
-            self._more(info, left[0], 2 * submission.minutes, submission.memory_mb, "minutes", how)
+            self._ask_for_more(info, left[0], "minutes", how)
             left = left[1:]
         if left and (codes if state in ("FAILED", "NODE_FAIL") else state in _NO_FAILURE):
             others = f" and {len(left) - 1} more go on" if len(left) > 1 else " goes on"
@@ -318,27 +316,16 @@ class Submissions:
                 return codes
             time.sleep(1)
 
-    def _more(
-        self, info: Any, job: Any, minutes: int, memory: int, what: str, how: dict[str, Any]
-    ) -> None:
-        """Ask for more, if the scale's limits allow it."""
-        submission: Submission = info.job
-        most = self.limits(job.rule.name)
-        request = (
-            min(minutes, max(most[0], submission.minutes)),
-            min(memory, max(most[1], submission.memory_mb)),
-        )
-        had = (
-            f"{submission.memory_mb} MB" if what == "memory_mb" else f"{submission.minutes} minutes"
-        )
-        if request == (submission.minutes, submission.memory_mb):
-            why = f"{had} were not enough: raise limits.{job.rule.name}.{what} in scales/"
-            self._error(_of(info, job), why, **how)
-            return
-        self.say(
-            f"{self.name(job)}: {had} were not enough; it asks for {request[what == 'memory_mb']}"
-        )
-        self.asked[self.name(job)] = request
+    def _ask_for_more(self, info: Any, job: Any, what: str, how: dict[str, Any]) -> None:
+        """Ask for twice as much, of minutes or memory_mb, as far as the scale's limits allow it."""
+        had = getattr(info.job, what)
+        more = min(2 * had, max(had, self.limits.get(job.rule.name, {}).get(what, 0)))
+        why = f"{had} {'MB' if what == 'memory_mb' else what} were not enough"
+        if more == had:
+            fault = f"{why}: raise limits.{job.rule.name}.{what} in scales/"
+            return self._error(_of(info, job), fault, **how)
+        self.say(f"{self.name(job)}: {why}; it asks for {more}")
+        self.raised.setdefault(self.name(job), {})[what] = more
         self._again([job], *self._request(job))
 
     def _again(self, jobs: list[Any], minutes: int, memory: int) -> None:

@@ -57,7 +57,12 @@ def cluster(tmp_path, monkeypatch):
 
     def made(**how):
         executor, said = Executor(), []
-        options = {"limits": lambda rule: (120, 4000), "preloaded": [], "most": 100, "say": said.append} | how
+        options = {
+            "limits": {"train": {"minutes": 120, "memory_mb": 4000}},
+            "preloaded": [],
+            "most": 100,
+            "say": said.append,
+        } | how
         environment = {"FAIRFL_CODE": "/a place/copy"}
         stands = Submissions(executor, tmp_path, environment=environment, name=lambda job: job.name, **options)
         return executor, stands, said
