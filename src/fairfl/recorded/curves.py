@@ -44,16 +44,13 @@ def ordered(table: "pa.Table", parts: Sequence[str]) -> "pa.Table":
 
 def separated(table: "pa.Table") -> dict[str, "pa.Table"]:
     """The reverse of `joined`: by key, without columns that a table did not have."""
-    column = table[KEY].combine_chunks()
-    keys, codes = column.dictionary.to_pylist(), column.indices.to_numpy()
-    parts = {}
-    starts = (
-        [0, *((codes[1:] != codes[:-1]).nonzero()[0] + 1).tolist(), len(codes)]
-        if len(codes)
-        else [0]
-    )
-    for first, last in zip(starts[:-1], starts[1:], strict=True):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    runs = pc.run_end_encode(table[KEY].cast(pa.string()).combine_chunks())
+    parts, first = {}, 0
+    for key, last in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         part = table.slice(first, last - first).drop_columns([KEY])
         absent = [name for name in part.column_names if part[name].null_count == len(part)]
-        parts[keys[codes[first]]] = part.drop_columns(absent).combine_chunks()
+        parts[key], first = part.drop_columns(absent).combine_chunks(), last
     return parts

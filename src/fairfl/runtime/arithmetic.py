@@ -5,10 +5,8 @@ machines: nothing is known, and nothing is shown.
 """
 
 from argparse import Namespace
-from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
-from typing import Any
 
 from fairfl.runtime import gpu_slots, machine
 
@@ -42,12 +40,6 @@ def of_options(args: Namespace) -> Arithmetic:
     return of(
         getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", "")
     )
-
-
-def of_record(record: Mapping[str, Any]) -> Arithmetic:
-    """Return what a job's record says; of older ones torch alone is known."""
-    noted: Arithmetic = record.get("arithmetic", record.get("versions", {}))
-    return noted
 
 
 def differences(then: Arithmetic, now: Arithmetic) -> list[tuple[str, str, str]]:

@@ -243,12 +243,12 @@ def differing(old: Entry, new: Entry) -> list[str]:
 
 def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
     """Read who, when, where: as the result says or, where it does not, the job's record."""
-    device = how.get("device") or arithmetic.of_record(left).get("device", "")
+    device = how.get("device") or left.get("arithmetic", {}).get("device", "")
     seconds = float(how.get("seconds", 0.0))
     hours, on_cpu = seconds / 3600, device in ("cpu", "")
     return Origin(
         commit=commit,
-        versions=how.get("versions", left.get("versions", {})),
+        versions=how.get("versions", {}),
         processor=how.get("processor") or (machine.cpu_name() if on_cpu else device),
         device="cpu" if on_cpu else "cuda",
         seconds=seconds,

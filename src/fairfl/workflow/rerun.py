@@ -225,7 +225,7 @@ class Rerun:
 
     def _numerics_differ(self, record: dict[str, Any]) -> str:
         """Return why a result of another arithmetic is computed again; count the others."""
-        mismatches = arithmetic.differences(arithmetic.of_record(record), self.numerics)
+        mismatches = arithmetic.differences(record.get("arithmetic", {}), self.numerics)
         if self.rerun_on_mismatch:
             return "; ".join(f"{part}: {then} -> {now}" for part, then, now in mismatches)
         for part, then, now in mismatches:

@@ -36,23 +36,22 @@ def rows(values, seeds=(0, 1), metric="accuracy_mean", algorithm="vred"):
     ]  # fmt: skip
 
 
-def chosen(*values, **changes):
-    result = tune.choose(tune.TuneSpec(**SPEC | changes), rows(values))
-    return result["learning_rate"], result["hyperparameters"]["beta"]
-
-
-def test_the_best_mean_over_seeds_is_chosen():
-    result = tune.choose(tune.TuneSpec(**SPEC), rows([0.2, 0.9, 0.4, 0.3]))
-    assert (result["learning_rate"], result["batch_size"], result["hyperparameters"]) == (0.1, 8, {"beta": 2.0})
-    assert result["value"] == pytest.approx(0.9)
-    assert [point["value"] for point in result["points"]] == pytest.approx([0.2, 0.9, 0.4, 0.3])
+@pytest.mark.parametrize(
+    ("values", "direction", "best", "value"),
+    [
+        ([0.2, 0.9, 0.4, 0.3], "up", (0.1, 2.0), 0.9),
+        ([0.2, 0.9, 0.1, 0.3], "down", (0.5, 1.0), 0.1),
+        ([0.9, 0.9, 0.9, 0.9], "up", (0.1, 1.0), 0.9),
+        (["", 0.2, 0.3, ""], "up", (0.5, 1.0), 0.3),
+        (["", "", "", ""], "up", (0.1, 1.0), None),
+    ],
+)
+def test_the_best_mean_over_seeds_is_chosen_and_of_equal_ones_the_first(values, direction, best, value):
+    result = tune.choose(tune.TuneSpec(**SPEC | {"direction": direction}), rows(values))
+    assert (result["learning_rate"], result["hyperparameters"]["beta"], result["batch_size"]) == (*best, 8)
+    assert result["value"] == (pytest.approx(value) if value else None)
+    assert [point["value"] for point in result["points"]] == [pytest.approx(each) if each else None for each in values]
     assert (result["setting"], result["algorithm"], result["data"]) == ("s", "vred", "digits")
-
-
-def test_direction_ties_and_divergence():
-    assert chosen(0.2, 0.9, 0.1, 0.3, direction="down") == (0.5, 1.0)
-    assert chosen(0.9, 0.9, 0.9, 0.9) == (0.1, 1.0)
-    assert chosen("", 0.2, 0.3, "") == (0.5, 1.0)
 
 
 def test_one_diverged_seed_rules_a_point_out():
@@ -61,11 +60,6 @@ def test_one_diverged_seed_rules_a_point_out():
         "value"
     ] = ""
     assert tune.choose(tune.TuneSpec(**SPEC), lines)["value"] == pytest.approx(0.4)
-
-
-def test_if_everything_diverged_the_first_point_stands_without_a_value():
-    result = tune.choose(tune.TuneSpec(**SPEC), rows(["", "", "", ""]))
-    assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
 
 
 def test_the_only_point_of_a_grid_is_chosen_without_trials(tmp_path):
@@ -77,14 +71,16 @@ def test_the_only_point_of_a_grid_is_chosen_without_trials(tmp_path):
     assert train.tuned(run(tuned="all"), result_files.read(out, TunedChoice)).hyperparameters == {"beta": 2.0}
 
 
-def test_an_unknown_metric_names_the_nearest():
-    with pytest.raises(FairflError, match=r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"):
-        tune.choose(tune.TuneSpec(**SPEC | {"metric": "acuracy_mean"}), rows([0.1, 0.2, 0.3, 0.4]))
-
-
-def test_a_missing_seed_is_an_error():
-    with pytest.raises(FairflError, match=r"learning_rate=0.1: vred\(beta=1.0\): no run of some seed"):
-        tune.choose(tune.TuneSpec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
+@pytest.mark.parametrize(
+    ("metric", "seeds", "message"),
+    [
+        ("acuracy_mean", (0, 1), r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"),
+        ("accuracy_mean", (0,), r"learning_rate=0.1: vred\(beta=1.0\): no run of some seed"),
+    ],
+)
+def test_an_unknown_metric_and_a_missing_seed_are_errors(metric, seeds, message):
+    with pytest.raises(FairflError, match=message):
+        tune.choose(tune.TuneSpec(**SPEC | {"metric": metric}), rows([0.1, 0.2, 0.3, 0.4], seeds))
 
 
 def run(**changes):
