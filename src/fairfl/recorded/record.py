@@ -198,7 +198,7 @@ class Record:
 
     def save(self) -> None:
         """Write all, jobs.json last: what it names is there at any time."""
-        files, apart = dict(self._files), {self.table_path}
+        files = dict(self._files)
         if self._new:
             keys = {entry.key(name) for name, entry in self.entries()}
             remaining = {key: table for key, table in self._curves.items() if key in keys}
@@ -207,21 +207,21 @@ class Record:
             "setting": self.setting,
             "code": self.code,
             "jobs": {
-                name: [entry.model_dump(mode="json") for entry in self.jobs[name]]
-                for name in sorted(self.jobs)
+                name: [entry.model_dump(mode="json") for entry in entries]
+                for name, entries in sorted(self.jobs.items())
             },
         }
         files[self.path] = _lines(file).encode()
-        apart |= {
+        stay = {self.table_path} | {
             self._place(entry, path)
             for _, entry in self.entries()
             for path in entry.outputs
-            if not path.endswith(METRICS) and path not in entry.inline
+            if not path.endswith(METRICS)
         }
         listed = self.folder.parent
-        named = {str(path.relative_to(listed)): data for path, data in files.items()}
-        kept_too = {str(path.relative_to(listed)) for path in apart}
-        sums.write(listed, named, (f"{self.setting}/",), kept_too)
+        below = {path: str(path.relative_to(listed)) for path in {*files, *stay}}
+        written = {below[path]: data for path, data in files.items()}
+        sums.write(listed, written, (f"{self.setting}/",), {below[path] for path in stay})
 
 
 def setting_of(job: str) -> str:

@@ -122,11 +122,13 @@ def test_a_kept_result_of_another_spec_stays_away(stored):
 
 def test_an_arithmetic_that_is_not_known_is_not_another(stored):
     here = arithmetic.of("cpu", 1, "auto")
-    for text in ({"arithmetic": {}}, {"versions": {"torch": version("torch")}}):
-        for name in (stored.eagle, stored.fedavg):
-            record = json.loads(Path(stored.graph.record(name)).read_text())
-            record.pop("arithmetic", None)
-            Path(stored.graph.record(name)).write_text(json.dumps(record | text))
-        assert stored.planned(numerics=here, rerun_on_mismatch=True) == set()
-    Path(stored.graph.record(stored.fedavg)).write_text(json.dumps(record | {"versions": {"torch": "1.0"}}))
+
+    def say(name: str, said: dict) -> None:
+        path = Path(stored.graph.record(name))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"arithmetic": said}))
+
+    for name in (stored.eagle, stored.fedavg):
+        say(name, {})
+    assert stored.planned(numerics=here, rerun_on_mismatch=True) == set()
+    say(stored.fedavg, {"torch": "1.0"})
     assert stored.why(stored.fedavg, numerics=here, rerun_on_mismatch=True) == f"torch: 1.0 -> {version('torch')}"
