@@ -26,18 +26,16 @@ def test_the_command_runs_the_package_of_its_clone_from_anywhere(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for folder, command in ((tmp_path, ".venv/bin/fairfl"), (tmp_path / "src", "../.venv/bin/fairfl")):
         words = [command, "new", "two words"]
-        said = subprocess.run(words, cwd=folder, env=environment, check=True, text=True, capture_output=True).stdout
+        said = subprocess.check_output(words, cwd=folder, env=environment, text=True)
         path, _, given = said.strip().partition(" ")
         assert Path(path).resolve() == tmp_path / "src/fairfl/__main__.py" and given == "['new', 'two words']"
 
 
 def test_without_cuda_everything_else_is_as_locked():
     """make CPU=1: the lock less torch and what it needs for GPUs; torch in the version of the lock."""
-    said = subprocess.run(
-        ["make", "-n", "CPU=1", "install"], cwd=ROOT, check=True, text=True, capture_output=True
-    ).stdout
+    said = subprocess.check_output(["make", "-n", "CPU=1", "install"], cwd=ROOT, text=True)
     command = next(line.partition(" > ")[0] for line in said.splitlines() if line.startswith("awk "))
-    kept = subprocess.run(command, shell=True, cwd=ROOT, check=True, text=True, capture_output=True).stdout
+    kept = subprocess.check_output(command, shell=True, cwd=ROOT, text=True)
     whole = (ROOT / "envs/requirements.lock").read_text()
     pinned = dict(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==([0-9.]+)", whole, re.M))
     left = set(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==", kept, re.M))

@@ -14,6 +14,7 @@ from tests.defaults import copy_config, copy_papers
 
 WITHOUT = "paper: {0}\ntitle: t\nsources: own\nmetrics: {{}}\nalgorithms: {{{1}: {{title: x}}}}\nartifacts: {{{2}}}\n"
 STATIC = "table1: {kind: static_table, title: T, caption: c, header: [a], content: [[b]]}"
+OPTIMUM, LENT = STATIC.replace("table1", "optimum"), STATIC[:-1] + ", settings: [half_s]}"
 
 
 @pytest.fixture()
@@ -29,14 +30,8 @@ FAULTY = {
     "half.yaml": ("paper: [half\n", "not valid YAML"),
     "latin.yaml": ("title: caf\xe9\n", "not UTF-8 text"),
     "train.yaml": (WITHOUT.format("train", "fedavg", STATIC), "'train' is a rule of the workflow"),
-    "local.yaml": (
-        WITHOUT.format("local", "fedavg", STATIC.replace("table1", "optimum")),
-        "'local_optimum' is a rule of the workflow",
-    ),
-    "borrows.yaml": (
-        WITHOUT.format("borrows", "fedavg", STATIC[:-1] + ", settings: [half_s]}"),
-        "takes a setting from another file: .*half.yaml",
-    ),
+    "local.yaml": (WITHOUT.format("local", "fedavg", OPTIMUM), "'local_optimum' is a rule of the workflow"),
+    "borrows.yaml": (WITHOUT.format("borrows", "fedavg", LENT), "takes a setting from another file: .*half.yaml"),
     "other.yml": ("", "call it other.yaml"),
     "moved.yaml": (None, "no such file"),
     "folder.yaml": (None, "cannot be read: Is a directory"),
@@ -104,15 +99,11 @@ def test_the_code_of_a_job_is_read_behind_a_link_and_beside_files_that_are_no_py
     (package / "moved.py").symlink_to("/nowhere.py")
     (package / "old.py").mkdir()
     code = "from fairfl.workflow.code_hash import closure; print(*closure('fairfl.jobs.fetch'), *closure('fairfl.{}'))"
-    said = {
-        name: subprocess.run(
-            [sys.executable, "-P", "-c", code.format(name)],
-            env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
-            capture_output=True,
-            text=True,
-        )
-        for name in ("good", "half", "uses")
-    }
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+    said = {}
+    for name in ("good", "half", "uses"):
+        command = [sys.executable, "-P", "-c", code.format(name)]
+        said[name] = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert {"fairfl.data.download", "fairfl.bom", "fairfl.cookie"} <= {*said["good"].stdout.split()}, said[
         "good"
     ].stderr
@@ -120,14 +111,14 @@ def test_the_code_of_a_job_is_read_behind_a_link_and_beside_files_that_are_no_py
         assert "fairfl/half.py, line 1: SyntaxError: invalid syntax" in said[name].stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("a: &a {r: 4, b: 1}\nc: {<<: *a, r: 8}", {"r": 8, "b": 1}),
-        ("a: &a {r: 1}\nb: &b {r: 2, s: 3}\nc: {<<: [*a, *b]}", {"r": 1, "s": 3}),
-        ("c: {r: '010', s: 0x10, t: 0.05, u: 1.0e-3}", {"r": "010", "s": 16, "t": 0.05, "u": 0.001}),
-    ],
-)
+MERGED = [
+    ("a: &a {r: 4, b: 1}\nc: {<<: *a, r: 8}", {"r": 8, "b": 1}),
+    ("a: &a {r: 1}\nb: &b {r: 2, s: 3}\nc: {<<: [*a, *b]}", {"r": 1, "s": 3}),
+    ("c: {r: '010', s: 0x10, t: 0.05, u: 1.0e-3}", {"r": "010", "s": 16, "t": 0.05, "u": 0.001}),
+]
+
+
+@pytest.mark.parametrize(("text", "read"), MERGED)
 def test_own_keys_count_before_merged_ones(tmp_path, text, read):
     (tmp_path / "a.yaml").write_text(text)
     assert strict.load(tmp_path / "a.yaml")["c"] == read
