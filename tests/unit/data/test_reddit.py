@@ -36,10 +36,11 @@ def prepared(folder, comments, **options):
 
 
 # Training words by number: a 4, b 3, c 2, d 1; so a, b, c are tokens 4, 5, 6 of a vocabulary of three.
+# No word that user 9 is trained to predict is known.
 COMMENTS = {
-    "train": {"7": ["a b a c", "d b a"], "3": ["b c a"]},
-    "val": {"7": ["c c"], "3": ["a a"]},
-    "test": {"3": ["a e b"], "7": ["b", "d d d"]},
+    "train": {"7": ["a b a c", "d b a"], "9": ["e"], "3": ["b c a"]},
+    "val": {"7": ["c c"], "3": ["a a"], "9": ["c"]},
+    "test": {"3": ["a e b"], "7": ["b", "d d d"], "9": ["a a"]},
 }
 
 
@@ -66,8 +67,8 @@ def test_by_hand(tmp_path):
     assert tensors["official_test"].tolist() == [0, 0, 1, 0, 1]
     assert data.metadata["classes"] == "7"
     assert data.metadata["source"] == (
-        "Reddit by user (LEAF, small sample), 2 of 2 users with a training piece, validation part left out; "
-        "5 of 6 pieces, those that have a target"
+        "Reddit by user (LEAF, small sample), 2 of 3 users with a training piece, validation part left out; "
+        "5 of 8 pieces, those that have a target"
     )
 
 
@@ -75,7 +76,13 @@ def test_unknown_words_and_the_end_may_be_targets(tmp_path):
     tensors = prepared(tmp_path, COMMENTS, vocabulary=3, targets="tokens").tensors
     assert tensors["labels"][1].tolist() == [3, 5, 4, 2, -1, -1, -1, -1, -1, -1]
     assert tensors["labels"][3].tolist() == [3, 3, 3, 2, -1, -1, -1, -1, -1, -1]
-    assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1]
+    assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1, 2, 2]
+
+
+def test_the_validation_part_may_be_trained_on(tmp_path):
+    tensors = prepared(tmp_path, COMMENTS, vocabulary=3, validation="train").tensors
+    assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    assert tensors["official_test"].tolist() == [0, 0, 0, 1, 0, 1, 0, 0, 1]
 
 
 def test_a_long_comment_is_cut_into_pieces(tmp_path):
