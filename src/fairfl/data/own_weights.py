@@ -1,9 +1,7 @@
 """What `model.pretrained` means on this machine, for the specs of jobs that build the model; only planning asks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
 
 from fairfl.data import pretrained
 from fairfl.runtime import hashes
@@ -20,13 +18,3 @@ def hash_for_spec(workload: "Workload", setting: str) -> dict[str, dict[str, str
     choice = workload.settings[setting].model.options.get("pretrained")
     digests = pretrained.hash_files(choice, Path(workload.config.data_folder), hashes.sha256)
     return {"pretrained_sha256": digests} if digests else {}
-
-
-def training_spec(workload: "Workload", setting: str, kind: type[BaseModel]) -> dict[str, Any]:
-    """Spec of a job that trains a setting's model: those keys of the setting that this kind has, and the precision."""
-    training = workload.settings[setting].training()
-    return {
-        **{key: value for key, value in training.items() if key in kind.model_fields},
-        **hash_for_spec(workload, setting),
-        "precision": workload.config.precision,
-    }

@@ -16,7 +16,12 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """Training of a client alone."""
     from fairfl.data import own_weights
 
-    return own_weights.training_spec(workload, setting, Spec)
+    training = workload.settings[setting].training()
+    return {
+        **{key: value for key, value in training.items() if key in Spec.model_fields},
+        **own_weights.hash_for_spec(workload, setting),
+        "precision": workload.config.precision,
+    }
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:

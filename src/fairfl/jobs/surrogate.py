@@ -23,10 +23,19 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """Training of a cluster's model: as long as the federated one, where the setting does not say."""
     from fairfl.data import own_weights
 
-    declared, spec = workload.settings[setting], own_weights.training_spec(workload, setting, Spec)
+    declared = workload.settings[setting]
+    training = declared.training()
+    requested = training["surrogate"]
     lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
-    lengths = {key: spec["surrogate"][key] or length for key, length in lengths.items()}
-    return {**spec, "surrogate": {**spec["surrogate"], **lengths}}
+    return {
+        **{key: value for key, value in training.items() if key in Spec.model_fields},
+        **own_weights.hash_for_spec(workload, setting),
+        "surrogate": {
+            **requested,
+            **{key: requested[key] or length for key, length in lengths.items()},
+        },
+        "precision": workload.config.precision,
+    }
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:
