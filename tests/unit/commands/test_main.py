@@ -38,17 +38,9 @@ def became(monkeypatch):
         (["store", "--config", "scale=full"], ["record", "--config", "scale=full", "--cores", "all"]),
         (["tune", "-n"], ["tuned", "-n", "--cores", "all"]),
         (["run", "mine", "--config", "papers=mine"], ["mine", "--config", "papers=mine", "--cores", "all"]),
-        *(
-            (["run", *words], words)
-            for words in (
-                ["-c2", "-n"],
-                ["-j", "eagle"],
-                ["-nc1"],
-                ["--cores=2"],
-                ["--profile=profiles/slurm"],
-                ["--workflow-profile", "profiles/slurm"],
-            )
-        ),
+        *((["run", *words], words) for words in (["-c2", "-n"], ["-j", "eagle"], ["-nc1"], ["--cores=2"])),
+        (["run", "--profile=profiles/slurm"], ["--profile=profiles/slurm"]),
+        (["run", "--workflow-profile", "profiles/slurm"], ["--workflow-profile", "profiles/slurm"]),
     ],
 )
 def test_plan_and_run_are_snakemake(became, root, words, line):

@@ -59,18 +59,13 @@ def test_nothing_is_overwritten(clone, kind):
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        ("algorithm", "Mine"),
-        ("algorithm", "my-own"),
-        ("algorithm", "class"),
-        ("dataset", "my data"),
-        ("paper", "my_paper"),
-        ("paper", "runs"),
-        ("paper", "template"),
-        ("algorithm", "shared"),
-        ("dataset", "formats"),
-    ],
-)
+    [(kind, name)
+     for kind, names in (
+         ("algorithm", ("Mine", "my-own", "class", "shared")), ("dataset", ("my data", "formats")),
+         ("paper", ("my_paper", "runs", "template")),
+     )
+     for name in names],
+)  # fmt: skip
 def test_bad_names_are_refused(clone, kind, name):
     before = files(clone)
     with pytest.raises(FairflError, match=f"cannot name an? {kind}|papers/template.yaml is there already"):

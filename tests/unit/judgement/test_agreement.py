@@ -44,10 +44,8 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
     cells = {key(FEDAVG): cell(1, 3), key(QFFL): cell(0, 3, 6), key(AFL): cell(5)}
     pooled = pooled_noise(cells)
     own = noise_of(key(QFFL), cells[key(QFFL)], pooled)
-    assert (own.std, own.degrees_of_freedom) == (
-        pytest.approx(3.0),
-        2,
-    ) and own.source == "its own seeds, 2 degrees of freedom"
+    assert (own.std, own.degrees_of_freedom) == (pytest.approx(3.0), 2)
+    assert own.source == "its own seeds, 2 degrees of freedom"
     for variant in (FEDAVG, AFL):
         noise = noise_of(key(variant), cells[key(variant)], pooled)
         assert noise == pooled["s", "accuracy_mean"] and noise.source == "pooled over 2 variants, 3 degrees of freedom"
@@ -56,33 +54,35 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
     assert {FIXED.source, UNKNOWN.source} == {"no seed changes it", "no variant of the setting has several seeds"}
 
 
-def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
-    """2^2 of four degrees; with 3^2 of one: s^2 = (16 + 9) / 5."""
-    paper = Cell(80.0, 2.0, spread_kind="std")
-    alone = pool_published_spread(UNKNOWN, paper, 5, 0.05)
-    assert (alone.std, alone.degrees_of_freedom, alone.source) == (2.0, 4, "the printed spread, 4 degrees of freedom")
-    both = pool_published_spread(Noise(3.0, 1, 1), paper, 5, 0.05)
-    assert (both.std, both.degrees_of_freedom) == (pytest.approx(math.sqrt(5)), 5)
-    assert both.source == "pooled over 1 variant and the printed spread, 5 degrees of freedom"
-    assert pool_published_spread(Noise(3.0, 2, 2), paper, 5, 0.05).source.startswith(
-        "pooled over 2 variants and the printed"
-    )
+PRINTED, ALONE = "the printed spread, {} degrees of freedom", Noise(2.0, 4, 0, printed=True)
 
 
-def test_a_population_spread_is_the_wider_one():
-    """Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees: s^2 = 6, not 4."""
-    noise = pool_published_spread(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3, 0.05)
-    assert (noise.std, noise.degrees_of_freedom) == (pytest.approx(math.sqrt(6)), 2)
-
-
-def test_of_a_spread_of_unknown_kind_the_larger_bound_counts():
-    """t of one degree is 12.7, of four 2.8."""
-    paper = Cell(80.0, 2.0, spread_kind="unknown")
-    assert pool_published_spread(UNKNOWN, paper, 5, 0.05) == Noise(2.0, 4, 0, printed=True)
-    small, large = Noise(0.1, 1, 1), Noise(1.0, 1, 1)
-    assert (
-        pool_published_spread(small, paper, 5, 0.05).printed and pool_published_spread(large, paper, 5, 0.05) is large
-    )
+@pytest.mark.parametrize(
+    ("noise", "kind", "seeds", "expected"),
+    [
+        (UNKNOWN, "std", 5, (2.0, 4, PRINTED)),
+        # 2^2 of four degrees with 3^2 of one or two.
+        (Noise(3.0, 1, 1), "std", 5, (math.sqrt(25 / 5), 5, f"pooled over 1 variant and {PRINTED}")),
+        (Noise(3.0, 2, 2), "std", 5, (math.sqrt(34 / 6), 6, f"pooled over 2 variants and {PRINTED}")),
+        # Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees.
+        (UNKNOWN, "population std", 3, (math.sqrt(6), 2, PRINTED)),
+        # Of a spread of unknown kind the larger bound counts: t of one degree is 12.7, of four 2.8.
+        (UNKNOWN, "unknown", 5, (2.0, 4, PRINTED)),
+        (Noise(0.1, 1, 1), "unknown", 5, (2.0, 4, PRINTED)),
+        (Noise(1.0, 1, 1), "unknown", 5, None),
+        # Our seeds know enough, or the paper has one seed, and so no spread over seeds.
+        (FIXED, "std", 5, None), (Noise(3.0, 3, 2), "std", 5, None), (UNKNOWN, "std", 1, None), (UNKNOWN, "", 1, None),
+    ],
+)  # fmt: skip
+def test_the_printed_spread_is_pooled_with_the_little_that_our_seeds_say(noise, kind, seeds, expected):
+    found = pool_published_spread(noise, Cell(80.0, 2.0, spread_kind=kind), seeds, 0.05)
+    if expected is None:
+        assert found is noise
+    else:
+        std, degrees, source = expected
+        assert (found.std, found.degrees_of_freedom) == (pytest.approx(std), degrees)
+        assert found.source == source.format(degrees)
+    assert pool_published_spread(noise, None, 5, 0.05) is pool_published_spread(noise, Cell(80.0), 5, 0.05) is noise
 
 
 def evaluated(*values, late, evaluations=10):
@@ -91,51 +91,34 @@ def evaluated(*values, late, evaluations=10):
     return Cells(cells | {key(FEDAVG, "accuracy_mean_late_std"): cell(*late, unit="fraction")})
 
 
-def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move():
-    """t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more
-    than the 2.776445 x 2 of the printed spread, less than x 2.5. Two runs, 3 and 4 points: s^2 = 12.5, 18 degrees."""
-    printed, own = Noise(2.0, 4, 0, printed=True), evaluated(80, late=[0.03])
-    bounded = apply_evaluation_bound(printed, key(FEDAVG), own, 0.05)
-    assert (bounded.std, bounded.degrees_of_freedom) == (pytest.approx(3.0), 9)
-    assert bounded.source == "its own last 10 evaluations, 9 degrees of freedom"
-    assert agreement_tolerance(bounded, 1, 5, 0.005, 0.05) == pytest.approx(6.786471 * math.sqrt(1.2) + 0.005, abs=1e-5)
-    wider = Noise(2.5, 4, 0, printed=True)
-    assert apply_evaluation_bound(wider, key(FEDAVG), own, 0.05) is wider
-    both = apply_evaluation_bound(printed, key(FEDAVG), evaluated(80, 81, late=[0.03, 0.04]), 0.05)
-    assert (both.std, both.degrees_of_freedom) == (pytest.approx(math.sqrt(12.5)), 18)
-
-
-def test_evaluations_bound_what_is_not_known_otherwise_and_nothing_else():
-    own = evaluated(80, late=[0.03])
-    alone = apply_evaluation_bound(UNKNOWN, key(FEDAVG), own, 0.05)
-    assert alone.std == pytest.approx(3.0) and alone.is_lower_bound
-    assert alone.source == "its own last 10 evaluations, a bound from below, 9 degrees of freedom"
-    assert apply_evaluation_bound(UNKNOWN, key(FEDAVG), evaluated(80, late=[0.0]), 0.05) is UNKNOWN
-    assert apply_evaluation_bound(UNKNOWN, key(AFL), own, 0.05) is UNKNOWN
-    assert apply_evaluation_bound(FIXED, key(FEDAVG), own, 0.05) is FIXED
-    three = evaluated(80, 81, 82, late=[0.03] * 3)
-    assert apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), three, 0.05) == Noise(0.1, 2, 1)
-
-
-def test_seeds_of_one_draw_of_clients_are_bounded_by_their_evaluations_however_many_they_are():
-    three = evaluated(80, 81, 82, late=[0.03] * 3)
-    bounded = apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), replace(three, one_draw=frozenset({"s"})), 0.05)
-    assert (bounded.std, bounded.degrees_of_freedom) == (pytest.approx(3.0), 27)
-    elsewhere = replace(three, one_draw=frozenset({"t"}))
-    assert apply_evaluation_bound(Noise(0.1, 2, 1), key(FEDAVG), elsewhere, 0.05) == Noise(0.1, 2, 1)
-
-
-@pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])
-def test_noise_that_our_seeds_know_stays(noise):
-    assert pool_published_spread(noise, Cell(80.0, 2.0, spread_kind="std"), 5, 0.05) is noise
+THREE, LAST = Noise(0.1, 2, 1), "its own last 10 evaluations, {} degrees of freedom"
 
 
 @pytest.mark.parametrize(
-    ("paper", "seeds"),
-    [(None, 5), (Cell(80.0), 5), (Cell(80.0, 2.0, spread_kind="std"), 1), (Cell(80.0, 2.0), 1)],
-)
-def test_without_a_spread_over_seeds_the_paper_tells_nothing(paper, seeds):
-    assert pool_published_spread(UNKNOWN, paper, seeds, 0.05) is UNKNOWN
+    ("noise", "late", "one_draw", "expected"),
+    [
+        # t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more
+        # than the 2.776445 x 2 of the printed spread, less than x 2.5. Two runs, 3 and 4 points: s^2 = 12.5.
+        (ALONE, [0.03], "", (3.0, 9, LAST)),
+        (replace(ALONE, std=2.5), [0.03], "", None),
+        (ALONE, [0.03, 0.04], "", (math.sqrt(12.5), 18, LAST)),
+        # Where nothing else is known.
+        (UNKNOWN, [0.03], "", (3.0, 9, LAST.replace(", ", ", a bound from below, "))),
+        (UNKNOWN, [0.0], "", None), (FIXED, [0.03], "", None),
+        # Three seeds are enough, unless they share one draw of clients.
+        (THREE, [0.03] * 3, "", None), (THREE, [0.03] * 3, "t", None), (THREE, [0.03] * 3, "s", (3.0, 27, LAST)),
+    ],
+)  # fmt: skip
+def test_numbers_are_not_judged_more_sharply_than_their_own_evaluations_move(noise, late, one_draw, expected):
+    ours = replace(evaluated(*range(80, 80 + len(late)), late=late), one_draw=frozenset(one_draw))
+    found = apply_evaluation_bound(noise, key(FEDAVG), ours, 0.05)
+    if expected is None:
+        assert found is noise
+    else:
+        std, degrees, source = expected
+        assert (found.std, found.degrees_of_freedom) == (pytest.approx(std), degrees)
+        assert (found.source, found.is_lower_bound) == (source.format(degrees), noise is UNKNOWN)
+    assert apply_evaluation_bound(UNKNOWN, key(AFL), ours, 0.05) is UNKNOWN
 
 
 @pytest.mark.parametrize("diverged", [math.nan, math.inf])
@@ -143,15 +126,17 @@ def test_a_variant_that_diverged_has_no_noise(diverged):
     assert pooled_noise({key(FEDAVG): cell(1, diverged), key(AFL): cell(1)}) == {}
 
 
-def test_the_limit_by_hand():
-    """t of 4 degrees at 5 % is 2.776445; s sqrt(1/5 + 1/5) = 1.264911."""
-    assert agreement_tolerance(Noise(2.0, 4, 1), 5, 5, 0.005, 0.05) == pytest.approx(
-        2.776445 * 1.264911 + 0.005, abs=1e-5
-    )
-    assert agreement_tolerance(Noise(2.0, 4, 1), 1, 5, 0, 0.05) == pytest.approx(
-        2.776445 * 2 * math.sqrt(1.2), abs=1e-5
-    )
-    assert agreement_tolerance(UNKNOWN, 1, 5, 0.005, 0.05) == agreement_tolerance(FIXED, 1, 5, 0.005, 0.05) == 0.005
+@pytest.mark.parametrize(
+    ("noise", "ours", "expected"),
+    [
+        # t of 4 degrees at 5 % is 2.776445.
+        (Noise(2.0, 4, 1), 5, 2.776445 * 2 * math.sqrt(2 / 5) + 0.005),
+        (Noise(2.0, 4, 1), 1, 2.776445 * 2 * math.sqrt(1.2) + 0.005),
+        (UNKNOWN, 1, 0.005), (FIXED, 1, 0.005),
+    ],
+)  # fmt: skip
+def test_the_limit_by_hand(noise, ours, expected):
+    assert agreement_tolerance(noise, ours, 5, 0.005, 0.05) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +145,8 @@ def test_the_limit_by_hand():
     + [(60.0, "percent2", 6.0), (0.0, "nats", 0.0)],
 )
 def test_tolerances(reported, unit, expected):
-    assert closeness_tolerance(reported, unit, VerdictConfig(close_points=2.0, close_relative=0.1)) == pytest.approx(
-        expected
-    )
+    config = VerdictConfig(close_points=2.0, close_relative=0.1)
+    assert closeness_tolerance(reported, unit, config) == pytest.approx(expected)
 
 
 def agreements(rng, seeds, paper_seeds, level, stds, repetitions=400, digits=2):

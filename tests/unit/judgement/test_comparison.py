@@ -30,23 +30,15 @@ PAPER = {
     "settings": {name: SETTING for name in ("same", "shorter", "other_data", "both", "fewer_seeds")},
     "artifacts": {
         "table1": {
-            "kind": "table",
-            "title": "Table 1",
-            "caption": "Numbers",
+            "kind": "table", "title": "Table 1", "caption": "Numbers", "columns": ["loss", "acc"],
             "settings": ["same", "shorter", "other_data", "both", "fewer_seeds"],
             "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}],
-            "columns": ["loss", "acc"],
         },
         "figure1": {
-            "kind": "figure",
-            "title": "F",
-            "caption": "f",
-            "plot": "metric_curves",
-            "settings": ["same"],
-            "rows": [],
+            "kind": "figure", "title": "F", "caption": "f", "plot": "metric_curves", "settings": ["same"], "rows": [],
         },
     },
-}
+}  # fmt: skip
 PATCHES = [
     {"match": ["shorter", "both"], "set": {"rounds": 10}, "why": "time"},
     {"match": ["other_data", "both"], "set": {"data": {"name": "digits"}}, "why": "no files"},
@@ -117,14 +109,9 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "wanted"),
-    [
-        ("same", "agrees"),
-        ("fewer_seeds", "agrees"),
-        ("shorter", "not comparable: scale"),
-        ("other_data", "not comparable: stand-in"),
-        ("both", "not comparable: stand-in and scale"),
-    ],
-)
+    [("same", "agrees"), ("fewer_seeds", "agrees"), ("shorter", "not comparable: scale"),
+     ("other_data", "not comparable: stand-in"), ("both", "not comparable: stand-in and scale")],
+)  # fmt: skip
 def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> None:
     rows = compare(tmp_path, f"table1,{setting},fedavg,,loss,5.1,,,nats,\n")
     line = one(rows, setting)
@@ -251,18 +238,12 @@ SCALED = "not comparable: scale"
 @pytest.mark.parametrize(
     ("paper", "here", "blocked", "wanted"),
     [
-        (None, None, None, "not reported"),
-        (EMPTY, NUMBER, None, "not reported"),
-        (NUMBER, None, SCALED, "not run"),
-        (NUMBER, BAD, SCALED, "diverged"),
-        (NUMBER, NUMBER, SCALED, SCALED),
-        (THEIRS, BAD, None, "agrees"),
-        (THEIRS, NUMBER, None, "differs"),
-        (THEIRS, BAD, SCALED, SCALED),
-        (THEIRS, None, None, "not run"),
+        (None, None, None, "not reported"), (EMPTY, NUMBER, None, "not reported"), (NUMBER, None, SCALED, "not run"),
+        (NUMBER, BAD, SCALED, "diverged"), (NUMBER, NUMBER, SCALED, SCALED), (THEIRS, BAD, None, "agrees"),
+        (THEIRS, NUMBER, None, "differs"), (THEIRS, BAD, SCALED, SCALED), (THEIRS, None, None, "not run"),
         (NUMBER, BAD, None, "diverged"),
     ],
-)
+)  # fmt: skip
 def test_order_of_verdicts(paper, here, blocked, wanted) -> None:
     assert verdict(paper, here, blocked, None, (0.0, 0.0)) == wanted
 
@@ -302,12 +283,8 @@ def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
         "columns": ["learning_rate", "hp_q"],
         "columns_of": {"fedavg": ["learning_rate"]},
     }
-    printed = [
-        ("same,fedavg,,learning_rate,0.01", ""),
-        ("same,qffl,q=3,learning_rate,0.01", ""),
-        ("same,qffl,,hp_q,1", ""),
-    ]
-    reported = "".join(f"table1,{text},,,,{note}\n" for text, note in printed)
+    printed = ("fedavg,,learning_rate,0.01", "qffl,q=3,learning_rate,0.01", "qffl,,hp_q,1")
+    reported = "".join(f"table1,same,{text},,,,\n" for text in printed)
     workload = build(tmp_path, reported, {"table1": table}, MORE)
     choose(tmp_path, "same", "fedavg", 0.01)
     choose(tmp_path, "same", "qffl", 0.02, q=1, order="loss")

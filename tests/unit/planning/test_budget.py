@@ -136,36 +136,29 @@ def buy_for(candidates, hours, budget, paid=()):
     return buy(candidates, hours.__getitem__, budget, paid)
 
 
-def names(picks):
-    return [pick.name for pick in picks]
+PLAIN, HOURS = [candidate("a", 10), candidate("b", 10), candidate("c", 1)], {"a": 5.0, "b": 1.0, "c": 0.5}
+SHARED = [candidate("a", 8, "optimum"), candidate("b", 6, "optimum"), candidate("c", 1)]
 
 
-def test_the_most_telling_per_hour_come_first_and_what_does_not_fit_is_passed_over():
-    candidates = [candidate("a", 10), candidate("b", 10), candidate("c", 1)]
-    picks = buy_for(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 2.0)
-    assert names(picks) == ["b", "c"]
-    assert [pick.hours for pick in picks] == [1.0, 0.5]
-    assert names(buy_for(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 9.0)) == ["b", "c", "a"]
-
-
-def test_what_several_need_is_paid_by_the_first():
-    candidates = [candidate("a", 8, "optimum"), candidate("b", 6, "optimum"), candidate("c", 1)]
-    hours = {"a": 1.0, "b": 1.0, "c": 1.0, "optimum": 3.0}
-    first, second, third = buy_for(candidates, hours, 10.0)
-    assert (first.name, first.jobs, first.hours) == ("a", {"a", "optimum"}, 4.0)
-    assert (second.name, second.jobs, second.hours) == ("b", {"b"}, 1.0)
-    assert third.name == "c"
-
-
-def test_a_run_that_comes_first_tells_too_and_is_not_taken_twice():
-    candidates = [candidate("first", 4), candidate("then", 5, "first")]
-    (pick,) = buy_for(candidates, {"first": 2.0, "then": 1.0}, 3.0)
-    assert (pick.name, pick.jobs, pick.new_verdicts, pick.hours) == ("then", {"first", "then"}, 9, 3.0)
-
-
-def test_what_is_paid_costs_nothing():
-    (pick,) = buy_for([candidate("a", 1, "optimum")], {"a": 1.0, "optimum": 9.0}, 1.0, paid=["optimum"])
-    assert pick.hours == 1.0 and pick.jobs == {"a"}
+@pytest.mark.parametrize(
+    ("candidates", "hours", "budget", "paid", "expected"),
+    [
+        # The most telling per hour come first, what does not fit is passed over.
+        (PLAIN, HOURS, 2.0, [], [("b", "b", 10, 1.0), ("c", "c", 1, 0.5)]),
+        (PLAIN, HOURS, 9.0, [], [("b", "b", 10, 1.0), ("c", "c", 1, 0.5), ("a", "a", 10, 5.0)]),
+        # What several need is paid by the first.
+        (SHARED, {"a": 1.0, "b": 1.0, "c": 1.0, "optimum": 3.0}, 10.0, [],
+         [("a", "a optimum", 8, 4.0), ("b", "b", 6, 1.0), ("c", "c", 1, 1.0)]),
+        # A run that comes first tells too, and is not taken twice.
+        ([candidate("first", 4), candidate("then", 5, "first")], {"first": 2.0, "then": 1.0}, 3.0, [],
+         [("then", "first then", 9, 3.0)]),
+        # What is paid costs nothing.
+        (SHARED[:1], {"a": 1.0, "optimum": 9.0}, 1.0, ["optimum"], [("a", "a", 8, 1.0)]),
+    ],
+)  # fmt: skip
+def test_what_is_bought(candidates, hours, budget, paid, expected):
+    picks = buy_for(candidates, hours, budget, paid)
+    assert [(one.name, " ".join(sorted(one.jobs)), one.new_verdicts, one.hours) for one in picks] == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
