@@ -134,7 +134,7 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     paper = frame[frame["kind"] == "paper"]
     assert paper[["setting", "x", "mean"]].to_numpy().tolist() == [[A, 15, 71.5]]
     assert remarks == [
-        "Diverged, not drawn: FedEBA+ α = 0.9, θ = 45 (two).", "Bars: ± one standard deviation over 2 seeds."
+        "Diverged, not drawn: FedEBA+ α = 0.9, θ = 45 (Data B).", "Bars: ± one standard deviation over 2 seeds."
     ]  # fmt: skip
     titles = [f"Data {name} (blobs for EMNIST)" for name in "ABC"]
     assert [axes.get_title(loc="left") for axes in drawing.axes] == [*titles, "", "", ""]
