@@ -48,7 +48,7 @@ class Row(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _folded(cls, value: Any) -> Any:
+    def _fold_modifiers(cls, value: Any) -> Any:
         if not (isinstance(value, dict) and isinstance(value.get("modifiers"), dict)):
             return value
         own = dict(value.get("hyperparameters") or {})

@@ -48,7 +48,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _whole(value: Any) -> Any:
+def _check_whole(value: Any) -> Any:
     """pydantic reads 0-4 as -4."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
         raise ValueError(
@@ -112,7 +112,7 @@ class Config(_FromTheCommandLine):
         min_length=1,
         description="algorithms or variants, such as [fedavg, qffl/q=0.1]; null: all",
     )
-    seeds: Annotated[list[Annotated[int, BeforeValidator(_whole)]], DISTINCT] | None = Field(
+    seeds: Annotated[list[Annotated[int, BeforeValidator(_check_whole)]], DISTINCT] | None = Field(
         None, min_length=1, description="a list, such as [0, 42]; null: each setting's own"
     )
     data_folder: Place = Field(

@@ -21,7 +21,7 @@ MOST_WORDS = 30  # of a conclusion
 APART = " / "  # between the values of several metrics
 
 
-def _short(text: str) -> str:
+def _check_length(text: str) -> str:
     if (words := len(text.split())) > MOST_WORDS:
         raise ValueError(
             f"{words} words. Expected at most {MOST_WORDS}. Try: numbers as rows of `tried`"
@@ -29,7 +29,7 @@ def _short(text: str) -> str:
     return text
 
 
-def _asks(text: str) -> str:
+def _check_question(text: str) -> str:
     if not text.endswith("?") or text.count("?") > 1:
         raise ValueError(f"{shown(text)} is not a question. Expected one sentence that ends in '?'")
     return text
@@ -39,7 +39,7 @@ Names = Annotated[list[str], Field(min_length=1), DISTINCT]
 Sentence = Annotated[str, Field(min_length=1)]
 Words = Annotated[str, Field(min_length=1, max_length=100)]
 Value = Annotated[str, Field(min_length=1, max_length=60)]
-Question = Annotated[str, AfterValidator(_asks)]
+Question = Annotated[str, AfterValidator(_check_question)]
 
 
 def family(metric: str) -> str:
@@ -69,7 +69,7 @@ class Trial(Strict):
         return [value or "–" for value in (self.published, self.before, self.after)]
 
     @model_validator(mode="after")
-    def _alike(self) -> Self:
+    def _check_counts(self) -> Self:
         numbers = {
             key: getattr(self, key)
             for key in ("published", "before", "after")
@@ -93,7 +93,7 @@ class Explanation(Strict):
     tried: list[Trial] = Field(
         min_length=1, description="what was run or read to test it, the most telling row first"
     )
-    conclusion: Annotated[Sentence, AfterValidator(_short)] | None = Field(
+    conclusion: Annotated[Sentence, AfterValidator(_check_length)] | None = Field(
         None, description="what the rows show beyond their numbers, in at most 30 words"
     )
     outcome: Literal["explained", "unresolved", "fixed"] = Field(

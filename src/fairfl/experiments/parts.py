@@ -66,7 +66,7 @@ class Split(Strict):
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> "Split":
+    def _check_sum(self) -> "Split":
         total = self.train + self.validation + self.test
         if not math.isclose(total, 1.0, abs_tol=1e-9):
             raise ValueError(f"train + validation + test is {total:g}, it must be 1")

@@ -53,7 +53,7 @@ def check_kinds(sources: dict[str, str]) -> dict[str, str]:
     return sources
 
 
-def _resolved(kind: str, choice: Choice) -> Choice:
+def _fill_defaults(kind: str, choice: Choice) -> Choice:
     """Fill in the defaults of a plug-in; problems become ValueErrors that pydantic locates."""
     config = declaration(kind, choice.name).Config
     try:
@@ -63,9 +63,9 @@ def _resolved(kind: str, choice: Choice) -> Choice:
     return Choice(name=choice.name, **options)
 
 
-def _resolved_data(value: Data) -> Data:
+def _fill_defaults_of_data(value: Data) -> Data:
     return Data(
-        name=value.name, stands_in_for=value.stands_in_for, **_resolved("data", value).options
+        name=value.name, stands_in_for=value.stands_in_for, **_fill_defaults("data", value).options
     )
 
 
@@ -95,14 +95,14 @@ class Timing(Strict):
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
-    data: Annotated[Data, AfterValidator(_resolved_data)] = Field(
+    data: Annotated[Data, AfterValidator(_fill_defaults_of_data)] = Field(
         description="data set and its options"
     )
     samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
-    model: Annotated[Choice, AfterValidator(partial(_resolved, "models"))] = Field(
+    model: Annotated[Choice, AfterValidator(partial(_fill_defaults, "models"))] = Field(
         description="a file of models/ and its parameters"
     )
-    partition: Annotated[Choice, AfterValidator(partial(_resolved, "partition"))] = Field(
+    partition: Annotated[Choice, AfterValidator(partial(_fill_defaults, "partition"))] = Field(
         description="how samples are partitioned over clients, with parameters"
     )
     partition_seed: Seed | None = Field(
@@ -189,7 +189,7 @@ class Setting(Strict):
     )
 
     @model_validator(mode="after")
-    def _possible(self) -> "Setting":
+    def _check_counts(self) -> "Setting":
         if self.clients_per_round > self.clients:
             raise ValueError(
                 f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients"
