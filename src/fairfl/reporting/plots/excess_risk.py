@@ -164,7 +164,7 @@ def _draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
     spread = finite["loss_std"].where(finite["seeds"] > 1)
     axes.errorbar(finite.index, finite["loss"], spread, fmt="none", color=style.DARK, linewidth=0.8)
     axes.plot(finite.index, finite["bayes"] + finite["excess_reported"], zorder=4, **_PAPER)
-    axes.set(xlim=(-0.6, len(frame) - 0.4), ylim=(0, None))
+    axes.set(xlim=(-0.5, len(frame) - 0.5), ylim=(0, None))
     axes.grid(axis="x", visible=False)
 
 
