@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from fairfl.runtime import atomic
 
@@ -56,6 +57,12 @@ def sha256(path: Path) -> str:
     return digest
 
 
+def read(path: Path | str, algorithm: Any = "sha256") -> str:
+    """Digest of a file of any size, read piece by piece, in hex. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
 @cache
 def _index() -> Index:
-    return Index(MEMORY, lambda path: hashlib.sha256(Path(path).read_bytes()).hexdigest())
+    return Index(MEMORY, read)

@@ -7,14 +7,13 @@ machine), nor where a file was found. The checksum is of all its bytes: a file w
 """
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from fairfl.runtime import atomic
+from fairfl.runtime import atomic, hashes
 from fairfl.runtime.fingerprint import canonical, digest, fingerprint
 
 # Keys of a JSON result that say how it was made (fairfl.simulation.device), not what came out.
@@ -35,16 +34,14 @@ def content(path: Path) -> str:
             {k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])
         ]
         return digest(json.dumps(facts, sort_keys=True).encode())
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return hashes.read(path)[:16]
 
 
 def checksum(path: Path | str) -> str:
     """Checksum of all bytes of a file: XXH3, 128 bits, many times as fast as sha256. Raises OSError."""
     import xxhash
 
-    with open(path, "rb", buffering=0) as file:
-        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+    return hashes.read(path, xxhash.xxh3_128)
 
 
 def damage(path: str, record: dict[str, Any], checksum: Callable[[str], str] = checksum) -> str:

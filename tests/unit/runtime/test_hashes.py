@@ -2,6 +2,7 @@
 
 import os
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,14 @@ def test_sha256_is_kept_for_the_next_plan(path):
     assert first == "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"
     assert first in hashes.MEMORY.read_text()
     hashes._index.cache_clear()
+
+
+def test_a_large_file_is_not_read_into_memory(path):
+    with path.open("wb") as file:
+        file.truncate(2**26)
+    tracemalloc.start()
+    try:
+        hashes.sha256(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
