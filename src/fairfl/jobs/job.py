@@ -62,11 +62,11 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         if words[:1] == ["--job"] and len(words) > 1:
             options = from_text(Path(words[1]).read_bytes(), dict[str, Any], words[1])
-            texts = {
-                name: value if isinstance(value, str) else canonical(value)
+            words[:2] = [
+                word
                 for name, value in options.items()
-            }
-            words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
+                for word in (f"--{name}", value if isinstance(value, str) else canonical(value))
+            ]
         parsed: Any = super().parse_args(words, namespace)
         parsed.whole_spec = from_text(parsed.spec, dict[str, Any], "--spec")
         inputs.stored = from_text(parsed.stored, dict[str, list[Any]], "--stored")
@@ -224,6 +224,7 @@ def _given(args: argparse.Namespace) -> Iterator[Path]:
         )
 
 
+@opened.by_fairfl()  # torch keeps the lines of all callers for a message
 def _seed(args: argparse.Namespace) -> None:
     """Seed the generators that are given no seed from the run's."""
     seed = args.whole_spec.get("seed", 0)
