@@ -16,12 +16,9 @@ For example: fairfl run mine_table1 --config papers=mine
 
 import argparse
 import atexit
-import functools
-import operator
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from fairfl.commands.snakemake import config_of, run, with_cores
@@ -38,6 +35,14 @@ TARGETS = {
     "calibrate": "calibrated",
 }
 COMMANDS = ("new", "compare", "show", "run", "verify", "clear", *TARGETS)
+OPTIONS = """
+OPTIONS are Snakemake's; most runs need none of them:
+    --config KEY=VALUE...    a key of config.yaml, for this time: scale=full papers=fedfv
+    --cores N                at most N cores (all)
+    --dry-run                say only what would run
+    --keep-going             go on with what does not need a job that failed
+    --profile profiles/X     on a cluster
+All others: snakemake --help"""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -64,6 +69,10 @@ def _command(words: list[str]) -> None:
     command, *rest = words
     if command not in COMMANDS:
         raise FairflError(f"fairfl has no command {command!r}{nearest(command, COMMANDS)}")
+    if {"-h", "--help"} & {*rest} and command in ("run", *TARGETS):
+        print(*(line.strip() for line in __doc__.splitlines() if f" {command} [" in line))
+        print(OPTIONS)
+        return
     root = repository(Path.cwd())
     try:
         if command in ("new", "compare", "show"):
@@ -71,7 +80,8 @@ def _command(words: list[str]) -> None:
         elif command in ("verify", "clear"):
             look_after(root, command, rest)
         else:
-            snakemake(root, [TARGETS[command], *rest] if command in TARGETS else rest)
+            os.chdir(root)
+            run(with_cores([TARGETS[command], *rest] if command in TARGETS else rest))
     except ModuleNotFoundError as error:
         raise FairflError(missing(str(error.name))) from None
 
@@ -87,14 +97,6 @@ def repository(folder: Path) -> Path:
     raise FairflError(f"{folder} is not inside a fairfl clone. Run: cd path/to/fairfl")
 
 
-def snakemake(root: Path, words: list[str]) -> None:
-    """Snakemake, in the repository's root, with the same interpreter."""
-    if not find_spec("snakemake"):
-        raise ModuleNotFoundError(name="snakemake")
-    os.chdir(root)
-    run(with_cores(words))
-
-
 def look_after(root: Path, command: str, words: list[str]) -> None:
     """`verify` or `clear`: of Snakemake's options they take what says which scale is meant."""
     from snakemake.cli import parse_config
@@ -104,8 +106,9 @@ def look_after(root: Path, command: str, words: list[str]) -> None:
     overrides, others = config_of(words)
     args = make_parser(command).parse_args(others)
     os.chdir(root)
-    files = [load(path) or {} for path in (Path("config.yaml"), *args.configfile)]
-    config = functools.reduce(operator.or_, [*files, parse_config(overrides)])
+    config = parse_config(overrides)
+    for path in (*args.configfile[::-1], "config.yaml"):
+        config = (load(path) or {}) | config
     if command == "verify":
         verify.verify(root, config)
     else:

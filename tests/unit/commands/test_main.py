@@ -65,6 +65,9 @@ def run(*words: str) -> subprocess.CompletedProcess:
 
 def test_help_and_unknown_commands():
     assert "fairfl new algorithm|paper|dataset NAME" in run().stdout
+    for word in ("run", "plan", "store", "tune", "calibrate"):  # not the 300 lines of Snakemake
+        first, *options = run(word, "--config", "scale=full", "--help").stdout.splitlines()
+        assert first.startswith(f"fairfl {word} [") and "--config KEY=VALUE" in options[2]
     done = run("plans")
     assert done.returncode == 1
     assert done.stderr.strip() == "error: fairfl has no command 'plans'; did you mean 'plan'?"
