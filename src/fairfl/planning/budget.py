@@ -26,7 +26,7 @@ from fairfl.judgement.recorded import COMPARISON, recorded_numbers
 from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.planning import downloads, targets
 from fairfl.planning.estimate import RULES as LONG
-from fairfl.planning.estimate import Estimate, estimate
+from fairfl.planning.estimate import Estimate, estimate_rule
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
 from fairfl.values.json_text import from_text
@@ -113,7 +113,7 @@ class Planner:
         self.unit = "GPU-hours" if self.is_on_gpu else "core-hours"
         self.numbers = targets.count_numbers(self.workload, root)
         self.missing = cache(self._missing)
-        self._estimates: dict[tuple[str, ...], Estimate | None] = {}
+        self._estimate = cache(partial(estimate_rule, self.workload, self.results))
         self._find_source = cache(partial(downloads.source, self.workload))
         self._obstacles: dict[tuple[str, Variant], str] = {}
 
@@ -123,10 +123,7 @@ class Planner:
 
     def estimate(self, name: str) -> Estimate | None:
         """Estimate of a long job: the same for all seeds, clients and clusters."""
-        kind = tuple(name.split("/")[: 4 if name.startswith("train/") else 2])
-        if kind not in self._estimates:
-            self._estimates[kind] = estimate(name, self.graph.job(name).parsed, self.results)
-        return self._estimates[kind]
+        return self._estimate(*name.split("/")[: 4 if name.startswith("train/") else 2])
 
     def hours(self, name: str) -> float:
         """Hours of a core, or of a GPU where jobs run on one; 0 where it is unknown."""

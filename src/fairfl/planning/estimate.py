@@ -54,13 +54,20 @@ class Estimate:
     basis: str  # measured: by jobs of its own setting and algorithm; scaled: by others
 
 
-def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | None:
-    """The estimate of a job with this spec, by its name (train/fedfv_mnist/fedavg/default/seed0); None if nothing like
-    it has run.
+def estimate(
+    rule: str,
+    words: Sequence[str],
+    spec: Mapping[str, Any],
+    training: Mapping[str, Any],
+    results: Path,
+) -> Estimate | None:
+    """The estimate of a job with this spec; None if nothing like it has run.
 
-    `results`: folder of the scale, results/full, where jobs may have finished.
+    `words`: its setting and, of trainings, algorithm and variant. `training`: what the setting's trainings depend on;
+    the spec of a local optimum lacks the numbers of samples and clients. `results`: folder of the scale,
+    results/full, where jobs may have finished.
     """
-    rule, setting, algorithm = parse_name(name)
+    setting, algorithm, *_ = *words, ""
     model = _model(spec)
     of_setting = [job for job in _jobs_of(setting, results) if job.rule == rule]
     same = [job for job in of_setting if job.algorithm == algorithm]
@@ -68,18 +75,16 @@ def estimate(name: str, spec: Mapping[str, Any], results: Path) -> Estimate | No
     rate = median(job.rate for job in nearest) if nearest else _reference_rate(model)
     if rate is None:
         return None
-    seconds = rate * count_samples(rule, spec)
+    seconds = rate * count_samples(rule, spec if nearest else {**training, **spec})
     memory = max((job.memory_mib for job in nearest), default=0.0)
     basis = "measured" if same else "scaled"
     return Estimate(seconds, seconds / count_gpu_cores(model), memory, basis)
 
 
-def estimate_rule(
-    workload: Workload, rule: str, words: Sequence[str], results: Path
-) -> Estimate | None:
+def estimate_rule(workload: Workload, results: Path, rule: str, *words: str) -> Estimate | None:
     """The estimate of a job of a rule, by its setting and, of trainings, algorithm and variant."""
     spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, *words)
-    return estimate("/".join([rule, *words]), spec, results)
+    return estimate(rule, words, spec, workload.settings[words[0]].training(), results)
 
 
 def count_samples(rule: str, spec: Mapping[str, Any]) -> float:
@@ -87,7 +92,8 @@ def count_samples(rule: str, spec: Mapping[str, Any]) -> float:
     if rule == "timing":
         return spec["rounds"] * sum(map(_data_samples, spec["variants"]))
     if rule == "local_optimum":
-        return _usual_epochs(canonical(spec["local_optimum"])) * _data_samples(spec)
+        epochs = _usual_epochs(canonical(spec["local_optimum"]))
+        return epochs * _data_samples(spec) / spec.get("clients", 1)
     if rule == "surrogate":
         return spec["surrogate"]["epochs"] / spec["surrogate"]["clusters"] * _data_samples(spec)
     evaluated = sum(spec["split"][part] for part in spec["evaluated_parts"])
@@ -119,10 +125,10 @@ def _data_samples(spec: Mapping[str, Any]) -> float:
     return spec.get("samples") or facts["samples"] * share
 
 
-def parse_name(name: str) -> tuple[str, str, str]:
-    """Rule, setting and, of trainings, algorithm of a job."""
-    rule, setting, *rest = name.split("/")
-    return rule, setting, rest[0] if rule == "train" else ""
+def parse_name(name: str) -> tuple[str, str]:
+    """Rule and, of trainings, algorithm of a job."""
+    rule, _, *rest = name.split("/")
+    return rule, rest[0] if rule == "train" else ""
 
 
 def _model(spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -174,7 +180,7 @@ def _stored(setting: str = "*") -> list[TimedJob]:
 def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: float) -> TimedJob:
     is_on_gpu = how.get("device", "cpu") != "cpu"
     cores = count_gpu_cores(_model(spec)) if is_on_gpu else how.get("threads", 1)
-    rule, _, algorithm = parse_name(name)
+    rule, algorithm = parse_name(name)
     memory, epochs = how.get("peak_memory_mib", 0.0), how.get("epochs")
     return TimedJob(rule, algorithm, spec, seconds * cores, memory, epochs)
 

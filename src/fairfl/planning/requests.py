@@ -25,7 +25,7 @@ class Requests:
         @cache
         def estimated(rule: str, *words: str) -> Estimate | None:
             try:
-                return estimate_rule(workload, rule, words, results)
+                return estimate_rule(workload, results, rule, *words)
             except (FairflError, KeyError, ValueError):  # nobody knows
                 return None
 

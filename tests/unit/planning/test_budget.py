@@ -95,7 +95,7 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     without = planner(offline=True)
     assert without.select(1000.0) == []
     assert without.left_out() == why_not(f"{telling} whose data are neither here nor to be downloaded (fashion_mnist)")
-    monkeypatch.setattr(budget, "estimate", lambda *job: None)
+    monkeypatch.setattr(budget, "estimate_rule", lambda *job: None)
     unknown = planner()
     assert unknown.select(1000.0) == [] and unknown.left_out() == why_not(
         f"{telling} whose hours are unknown (fashion_mnist)"

@@ -22,7 +22,8 @@ def store(tmp_path, monkeypatch):
     def of(setting, rule="train", **jobs):
         entries = {}
         for name, (seconds, spec, how) in jobs.items():
-            entry = {"spec": SPEC | spec, "results": {"summary.json": how}, "origin": {"seconds": seconds}}
+            whole = {key: value for key, value in (SPEC | spec).items() if value is not None}
+            entry = {"spec": whole, "results": {"summary.json": how}, "origin": {"seconds": seconds}}
             entries[f"{rule}/{setting}/{name}/default/seed0"] = [entry]
         path = module.FOLDER / setting / "jobs.json"
         path.parent.mkdir(parents=True)
@@ -32,7 +33,7 @@ def store(tmp_path, monkeypatch):
 
 
 def of(name, tmp_path, **spec):
-    return estimate(f"train/{name}/default/seed3", SPEC | spec, tmp_path / "results/full")
+    return estimate("train", [*name.split("/"), "default"], SPEC | spec, SPEC, tmp_path / "results/full")
 
 
 def test_passes_through_the_model():
@@ -40,7 +41,7 @@ def test_passes_through_the_model():
     assert count_samples("train", SPEC) == pytest.approx(100 * 2 * 150 + 10 * 300 * 2 / 2 / 3)
     classes = SPEC | {"samples": None, "data": {"name": "fashion_mnist", "classes": [0, 2, 6]}}
     assert count_samples("train", classes) == pytest.approx(21000 / 600 * count_samples("train", SPEC))
-    assert count_samples("local_optimum", SPEC | {"local_optimum": {"max_steps": 10}}) == 6000
+    assert count_samples("local_optimum", SPEC | {"local_optimum": {"max_steps": 10}}) == 600
     assert count_samples("surrogate", SPEC | {"surrogate": {"epochs": 10, "clusters": 4}}) == 1500
     assert count_samples("timing", {"rounds": 20, "variants": [SPEC, SPEC]}) == 24000
 
@@ -60,19 +61,23 @@ def test_the_setting_and_algorithm_come_first_then_the_setting_then_the_model(st
 
 
 def test_a_local_optimum_takes_what_stored_ones_with_its_stopping_rule_took(store, tmp_path):
-    """Ten of 10,000 steps: those of the same setting in their seconds, another model by its rate times these steps."""
+    """Ten of 10,000 steps: those of the same setting in their seconds, another model by its rate times these steps, on
+    the samples of one of ten clients.
+    """
     early, cap = ({"local_optimum": {"max_steps": 10_000, "flat_window": window}} for window in (1, 100))
-    store("a", rule="local_optimum", **{f"seed{n}": (n, early, {"epochs": 10 * n}) for n in (1, 2, 3)})
-    store("b", rule="local_optimum", seed0=(500.0, cap, {"epochs": 10_000}))
+    alone = {key: SPEC[key] for key in ("data", "model", "split")}
+    none = dict.fromkeys(SPEC.keys() - alone)  # as in stored local optima
+    store("a", rule="local_optimum", **{f"seed{n}": (n, none | early, {"epochs": 10 * n}) for n in (1, 2, 3)})
+    store("b", rule="local_optimum", seed0=(500.0, none | cap, {"epochs": 10_000}))
 
     def seconds(setting, **spec):
-        return estimate(f"local_optimum/{setting}/seed9/client0", SPEC | spec, tmp_path).core_seconds
+        return estimate("local_optimum", [setting], alone | spec, SPEC, tmp_path).core_seconds
 
     assert seconds("a", **early) == pytest.approx(2.0)
     assert seconds("b", **cap) == pytest.approx(500.0)
-    assert count_samples("local_optimum", SPEC | early) == 20 * 600
+    assert count_samples("local_optimum", SPEC | early) == 20 * 60
     linear = {"model": {"name": "logistic_regression"}}
-    assert seconds("c", **early, **linear) == pytest.approx(0.000003 * 20 * 600)
+    assert seconds("c", **early, **linear) == pytest.approx(0.000003 * 20 * 60)
 
 
 def test_a_gpu_stands_for_cores_and_jobs_on_the_same_device_are_nearer(store, tmp_path):
@@ -108,7 +113,7 @@ def test_every_run_of_the_papers_has_an_estimate(root, load, monkeypatch):
     workload = load()
     for run in workload.runs:
         words = (run.setting, run.algorithm, run.variant.folder)
-        found = estimate_rule(workload, "train", words, root / "none")
+        found = estimate_rule(workload, root / "none", "train", *words)
         assert found and found.core_seconds > 0 and found.gpu_seconds > 0, run.id
         if run.id.startswith("fedfv_mnist/fedavg/default/"):
             assert found.core_seconds == pytest.approx(3844, rel=0.1) and found.basis == "measured"

@@ -21,7 +21,7 @@ def asked(monkeypatch, tmp_path):
     workload = SimpleNamespace(scale=SimpleNamespace(limits=SimpleNamespace(train=limit)))
 
     def ask(estimate, on_gpu=False, asks=True):
-        def estimated(_, rule, words, results):
+        def estimated(_, results, rule, *words):
             assert (rule, *words) == ("train", "s", "a", "v")
             if estimate is None:
                 raise FairflError("nothing like it")
