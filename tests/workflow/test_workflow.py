@@ -1,13 +1,17 @@
 """The real Snakefile on a small selection: outputs, no-op, equal bytes, bad input. What an edit runs: test_rerun.py."""
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from fairfl.runtime import kept, locks
 from tests.workflow.graphs import printed_plan
 from tests.workflow.small_project import LINES, Project, plan_in
 
@@ -37,8 +41,12 @@ def test_same_command_again_and_targets_of_the_documentation_run_nothing(finishe
 
 
 def test_plan_is_a_target_and_says_why_in_words(project, capsys):
-    """What it says in each case: test_rerun.py."""
-    said = project.snakemake("plan", "--quiet", "all", config=("threads=2",)).stdout.splitlines()
+    """What it says in each case: test_rerun.py. It only reads: another workflow may run in the folder meanwhile."""
+    project.write(waiting := "results/tiny/.jobs/train/other.json", "{}")
+    with mock.patch.dict(os.environ), locks.workflow_lock(project.folder / "results/tiny/.lock") as lock:
+        said = project.snakemake("plan", "--quiet", "all", config=("threads=2",)).stdout.splitlines()
+        assert json.loads(Path(lock.name).read_text())["pid"] == os.getpid()
+    assert (project.folder / waiting).exists()
     assert [line for line in said if "tiny" in line or line.startswith("note: ")] == [
         "note: results with threads 1, here it is 2, are kept (config.yaml: numerics_mismatch: keep)",
         "nothing to do at scale tiny: every result is as today's code makes it; results/tiny/index.html",
@@ -51,6 +59,23 @@ def test_plan_is_a_target_and_says_why_in_words(project, capsys):
     assert runs["train/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
     assert " 2 trainings  hyperparameters.eta_lambda changed\n" in text and "12 of 14 trainings here" in text
     assert "results/tiny/plan.txt" in text and "then see:  results/tiny/index.html" in text
+
+
+def test_results_that_come_back_are_not_among_the_jobs_that_would_run(project, capsys):
+    name = "train/eagle_emnist_linear_a0.1/afl/default/seed0"
+    (project.folder / "results/tiny/index.html").unlink()
+    with contextlib.chdir(project.folder):
+        assert kept.keep("results/tiny/", name, Path(f"results/tiny/records/{name}.json"), damaged=False)
+    text = printed_plan(project.folder, capsys, scale="tiny")
+    head = ["1 job would run at scale tiny:", "  1 page  a file is missing or damaged"]
+    head += ["kept results that come back without a run: 1"]
+    assert text.splitlines()[:3] == head == project.snakemake("--dry-run").stdout.splitlines()[-4:-1]
+    assert "14 of 14 trainings here" in text and "\nto run it: fairfl run " in text
+    detailed = (project.folder / "results/tiny/plan.txt").read_text()
+    assert f"keep  {name}  was computed before and kept\n" in detailed and "\n0 of 14 train and " in detailed
+    said = project.fairfl("run")
+    assert "1 results are back" in said and "\nto do: 1 page\n" in said
+    assert "Nothing to be done" in project.snakemake("--dry-run").stdout
 
 
 def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):

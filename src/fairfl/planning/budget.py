@@ -162,9 +162,9 @@ class Planner:
     def obstacle(self, run: Run) -> str | None:
         """Reason why a run cannot be computed here as it is, one of `_OBSTACLES`; None if it can."""
         source = self.source(self.missing(run))
-        if source == "unavailable":
-            return source
-        if source == "download" and not self.workload.config.budget_downloads:
+        if source == "unavailable" or (
+            source == "download" and not self.workload.config.budget_downloads
+        ):
             return source
         return "unknown" if None in map(self.estimate, self.long_jobs(run)) else None
 

@@ -34,11 +34,9 @@ def farthest(sources: Iterable[Source]) -> Source:
 
 
 def _source(file: RemoteFile, name: str, config: Config) -> Source:
-    forms: list[RemoteFile] = []
-    form: RemoteFile | None = file
-    while form is not None:
-        forms.append(form)
-        form = form.instead
+    forms = [file]
+    while instead := forms[-1].instead:
+        forms.append(instead)
     places = [
         Path(folder.removeprefix("file://")).expanduser()
         for folder in (config.data_folder, *config.mirrors)

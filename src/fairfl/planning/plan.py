@@ -30,6 +30,7 @@ from fairfl.planning.reference import expected, reference
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.plain_data import aligned, span
 from fairfl.workflow.plan import by_kind, decide, lines, would_run
+from fairfl.workflow.rerun import KEPT
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
 LONG = 24  # core-hours from which on it proposes a budget
@@ -244,14 +245,14 @@ def command(root: Path, config: Config) -> str:
     changed = {
         key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]
     }
-    return shlex.join(["snakemake", "--cores", "all", *options_of(changed)])
+    return shlex.join(["fairfl", "run", *options_of(changed)])
 
 
 def main(argv: list[str] | None = None) -> None:
     planner, asked = planner_of(argv, "plan", __doc__)
-    budget, graph, root = asked.budget, planner.graph, planner.root
+    budget, root, page = asked.budget, planner.root, planner.graph.job("page").outputs[0]
     planner.rerun.say = print
-    decided, page = decide(planner.rerun), graph.job("page").outputs[0]
+    decided = decide(planner.rerun)
     reasons = by_kind(decided)
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
     atomic.write_text(detailed, "\n".join(lines(planner.rerun, decided)) + "\n")
@@ -262,7 +263,7 @@ def main(argv: list[str] | None = None) -> None:
     if not reasons:
         print(f"nothing to do at scale {scale}: every result is as today's code makes it; {page}")
         return
-    jobs = {rule: counts.total() for rule, counts in reasons.items()}
+    jobs = {rule: counts.total() - counts[KEPT] for rule, counts in reasons.items()}
     text = summary(planner, rows, bought, budget, jobs)
     print(*would_run(reasons, scale), "", *text, "", sep="\n")
     if budget is not None:

@@ -56,8 +56,9 @@ class Invocation:
         for results in {job.results for job, _ in self._kept}:
             kept.trim(results, self.most, needed)
         rerun = self.judge()
-        must = {name: job for name, job in self.asked(rerun).items() if rerun.reason(name)}
-        self.left = must
+        self.left = must = {
+            name: job for name, job in self.asked(rerun).items() if rerun.reason(name)
+        }
         rerun.checksums.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
         stale = [name for name in must if name not in self._planned]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fairfl.workflow.graph import Job, name_of
-from fairfl.workflow.rerun import Rerun
+from fairfl.workflow.rerun import KEPT, Rerun
 from fairfl.workflow.terminal.display import Display
 from fairfl.workflow.terminal.names import KINDS, counted
 
@@ -32,11 +32,12 @@ def lines(rerun: Rerun, decided: Iterable[tuple[Job, str]]) -> list[str]:
     run, every = Counter[str](), Counter[str]()
     for job, why in decided:
         rule = job.rule if job.checkpoint else ""
-        run[rule] += bool(why)
+        runs = not rerun.is_done(job.name)
+        run[rule] += runs
         every[rule] += 1
         if why or rule:
-            keep = "is stored" if rerun.stored(job.name) else "up to date"
-            text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or keep}")
+            keep = why or ("is stored" if rerun.stored(job.name) else "up to date")
+            text.append(f"{'run ' if runs else 'keep'}  {job.name}  {keep}")
     for what, results in sorted(rerun.kept_mismatches.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
     long = [f"{run[rule]} of {every[rule]} {rule}" for rule in sorted(filter(None, every))[::-1]]
@@ -60,10 +61,13 @@ def kind(reason: str) -> str:
             keys.add(key[1])
     if len(", ".join(keys)) > WIDTH:
         keys = {key.partition(".")[0] for key in keys}
-    edited = [f"edited {min(modules)}"] if modules else []
-    more = f" and {len(modules) - 1} more" if len(modules) > 1 else ""
-    changed = [f"{', '.join(sorted(keys))} changed"] if keys else []
-    return "; ".join([*(text + more for text in edited), *changed]) or reason
+    parts = []
+    if modules:
+        more = f" and {len(modules) - 1} more" if len(modules) > 1 else ""
+        parts.append(f"edited {min(modules)}{more}")
+    if keys:
+        parts.append(f"{', '.join(sorted(keys))} changed")
+    return "; ".join(parts) or reason
 
 
 def by_kind(decided: Iterable[tuple[Job, str]]) -> dict[str, Counter[str]]:
@@ -76,14 +80,21 @@ def by_kind(decided: Iterable[tuple[Job, str]]) -> dict[str, Counter[str]]:
 
 
 def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
-    """Say how many jobs would run, then a line for each kind: how many, and why."""
-    number = sum(counter.total() for counter in reasons.values())
-    rules = [rule for rule in dict.fromkeys([*KINDS, *reasons]) if rule in reasons]
-    numbers = {rule: counted(rule, reasons[rule].total()) for rule in rules}
+    """Say how many jobs would run, then a line for each kind: how many, and why; last, how many results come
+    back that are kept."""
+    back = sum(counter[KEPT] for counter in reasons.values())
+    runs = {
+        rule: reasons[rule] - Counter({KEPT: back})
+        for rule in [*KINDS, *reasons]
+        if rule in reasons
+    }
+    number = sum(counter.total() for counter in runs.values())
+    numbers = {rule: counted(rule, counter.total()) for rule, counter in runs.items() if counter}
     width = max(map(len, numbers.values()), default=0) + 2
     return [
         f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:",
-        *(f"{text:>{width}}  {_shares(reasons[rule])}" for rule, text in numbers.items()),
+        *(f"{text:>{width}}  {_shares(runs[rule])}" for rule, text in numbers.items()),
+        *([f"kept results that come back without a run: {back:,}"] if back else []),
     ]
 
 

@@ -23,12 +23,10 @@ def look(run: str) -> dict[str, tuple[str, str]] | str:
     command = ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", "--name", run]
     try:
         done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return (
-            str(error)
-            if isinstance(error, OSError)
-            else f"squeue has no answer for {PATIENCE:.0f} s"
-        )
+    except OSError as error:
+        return str(error)
+    except subprocess.TimeoutExpired:
+        return f"squeue has no answer for {PATIENCE:.0f} s"
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["squeue failed"])[-1]
     rows = [line.split("|", 2) for line in done.stdout.splitlines()]
@@ -73,7 +71,7 @@ class Queue:
             yield "answers", "Slurm answers again"
         if not jobs:
             return
-        lost = {number for number in jobs if number not in states}
+        lost = jobs.keys() - states.keys()
         for number in sorted(lost & self._missed):
             yield (
                 f"lost {number}",

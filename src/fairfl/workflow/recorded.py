@@ -306,9 +306,8 @@ def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
     names = set()
     for setting in filter(workload.settings.__contains__, settings(folder)):
         for name, entries in Record(setting, folder).jobs.items():
-            if (spec := _spec_today(workload, name)) is not None and any(
-                entry.spec == spec for entry in entries
-            ):
+            spec = _spec_today(workload, name)
+            if any(entry.spec == spec for entry in entries):
                 names.add(name)
     return frozenset(
         name

@@ -9,7 +9,7 @@ run; should it come out different, fairfl.workflow.invocation plans again.
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +67,19 @@ class Rerun:
         """True if a job's result is here, is kept or is stored."""
         return self.reason(name) in ("", KEPT)
 
-    def put_back(self, jobs: Iterable[Job]) -> int:
-        """Leave what is kept of these jobs where it belongs, and keep what lies there; the number of results.
+    def put_back(self, jobs: Collection[Job]) -> None:
+        """Leave what is kept of these jobs, whose reason is KEPT, where it belongs, and keep what lies there.
 
         Raises OSError if a file cannot be moved; the next call moves the rest.
         """
-        names = [job.name for job in jobs if self.reason(job.name) == KEPT]
-        for job in map(self.graph.job, names):
+        for job in jobs:
             kept.keep(job.results, job.name, Path(job.record), damaged=True)
             result = self._kept.pop(job.name)
             result.move_back(Path(job.record))
             self._records[job.name], self._reasons[job.name] = result.record, ""
         most = int(self.graph.workload.config.superseded_results_limit)
-        for results in {self.graph.job(name).results for name in names}:
+        for results in {job.results for job in jobs}:
             kept.trim(results, most)
-        return len(names)
 
     def job_spec(self, name: str, code: str) -> str:
         """Text that fairfl.jobs.job takes from a file: the spec, where to leave the record, which results to accept,
@@ -184,9 +182,12 @@ class Rerun:
             return None
         for result in kept.of(job.results, job.name):
             record = result.record
-            if record["fingerprint"] != job.fingerprint or "recorded" in record:
-                continue
-            if self._numerics_differ(record) or self._inputs_differ(job, record):
+            if (
+                record["fingerprint"] != job.fingerprint
+                or "recorded" in record
+                or self._numerics_differ(record)
+                or self._inputs_differ(job, record)
+            ):
                 continue
             if all(map(self._content, job.inputs)):  # else it may have read anything
                 if result.whole:
@@ -212,9 +213,8 @@ class Rerun:
             return f"{os.path.basename(job.outputs[0])} is damaged"
         for below, size, sha256 in files:
             path = Path(self.graph.workload.config.data_folder, below)
-            if not path.is_file() or path.stat().st_size != size:
-                return f"{path} is missing or damaged"
-            if sha256 and hashes.sha256(path) != sha256:
+            is_whole = path.is_file() and path.stat().st_size == size
+            if not is_whole or (sha256 and hashes.sha256(path) != sha256):
                 return f"{path} is missing or damaged"
         return ""
 

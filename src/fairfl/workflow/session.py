@@ -104,19 +104,24 @@ class Session:
         return self.graph
 
     def start(self) -> None:
-        """Lock the folders, seal the code and the specs of the jobs, keep what they replace, start their server."""
+        """Lock the folders, seal the code and the specs of the jobs, keep what they replace, start their server.
+
+        None of it for `plan`, which only reads: another workflow may run in the folders.
+        """
         gc.freeze()
         gc.enable()
-        with self._refusals(more=OSError):
-            names = snakemake.about_to_run(self.workflow, self.graph)
-            self._lock(self.graph.job(name).rule for name in names)
-            submissions.end_orphans(Path(self.results), self.say)
-            self._seal(names)
         self.call = Invocation(
             lambda judge: targets.asked(self.workflow, judge),
             lambda: rerun_of(self.graph),
             int(self.workload.config.superseded_results_limit),
         )
+        if snakemake.only_plans(self.workflow):
+            return
+        with self._refusals(more=OSError):
+            names = snakemake.about_to_run(self.workflow, self.graph)
+            self._lock(self.graph.job(name).rule for name in names)
+            submissions.end_orphans(Path(self.results), self.say)
+            self._seal(names)
         self.call.begin(self.rerun, names)
         modules = environment.preloaded(self.workload, map(self.graph.job, names))
         with self._refusals():
@@ -129,7 +134,8 @@ class Session:
     def success(self) -> None:
         """Say what was built; WorkflowError if something must run after all."""
         self.server.stop()
-        shutil.rmtree(self._job_specs, ignore_errors=True)
+        if self._locked:  # else they are another workflow's
+            shutil.rmtree(self._job_specs, ignore_errors=True)
         self._end()
         self._say_last_words()
 
@@ -189,8 +195,8 @@ class Session:
         if due := [job for job in jobs if self.rerun.reason(job.name) == KEPT]:
             with self._refusals(more=OSError):
                 self._lock(job.rule for job in due)
-                back = self.rerun.put_back(due)
-            self.say(f"{back} results are back that were computed before and kept")
+                self.rerun.put_back(due)
+            self.say(f"{len(due)} results are back that were computed before and kept")
 
     def _seal(self, names: list[str]) -> None:
         """Copy the project, which jobs work from, and write what each of them is to do."""
@@ -221,10 +227,13 @@ class Session:
     def _say_last_words(self) -> None:
         """Say what was built, checked or failed, and which files were edited meanwhile: the next call sees them."""
         if self.display:
-            config = snakemake.given_config(self.workflow)
-            papers, scale = self.workload.papers, self.workload.scale.scale
             words = summary_lines(
-                self.display, Path(self.summaries), sys.argv[0], config, papers, scale
+                self.display,
+                Path(self.summaries),
+                sys.argv[0],
+                snakemake.given_config(self.workflow),
+                self.workload.papers,
+                self.workload.scale.scale,
             )
             self.display.finish(words)
         copy = Path(os.environ[sealed.VARIABLE])

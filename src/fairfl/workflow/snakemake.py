@@ -224,11 +224,7 @@ class Decision:
         job = self.graph.job(_name(self.graph, rule, wildcards))
         is_there = self._has_file if is_main_process(self.workflow) else os.path.exists
         reads = {
-            name: [path for path in paths if is_there(path)]
-            if isinstance(paths, list)
-            else paths
-            if is_there(paths)
-            else []
+            name: list(filter(is_there, [paths] if isinstance(paths, str) else paths))
             for name, paths in job.reads.items()
         }
         if is_main_process(self.workflow):
@@ -298,14 +294,18 @@ def _name(graph: Graph, rule: str, wildcards: Any) -> str:
     return name
 
 
+def only_plans(workflow: "Workflow") -> bool:
+    """True if nothing but `plan` is about to run, which only reads."""
+    return {job.rule.name for job in workflow.dag.needrun_jobs()} == {"plan"}
+
+
 def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
     """Names of the jobs of the graph that Snakemake is about to run."""
-    jobs = [
-        job
+    return [
+        _name(graph, job.rule.name, job.wildcards)
         for job in workflow.dag.needrun_jobs()
         if job.rule.name in graph.rules and job.rule.output
     ]
-    return [_name(graph, job.rule.name, job.wildcards) for job in jobs]
 
 
 def submit_to_cluster(

@@ -158,14 +158,10 @@ def clear(root: Path, raw_config: dict[str, Any], yes: bool = False, dry: bool =
     for path in paths:
         print(path)
     files = "1 file" if len(paths) == 1 else f"{len(paths)} files"
-    if paths and not (yes or dry or sys.stdin.isatty()):
-        raise FairflError(f"nothing is deleted yet: `fairfl clear --yes` deletes these {files}")
-    if (
-        paths
-        and not (yes or dry)
-        and input(f"delete these {files}? [y/N] ").lower() not in ("y", "yes")
-    ):
-        dry = True
+    if paths and not (yes or dry):
+        if not sys.stdin.isatty():
+            raise FairflError(f"nothing is deleted yet: `fairfl clear --yes` deletes these {files}")
+        dry = input(f"delete these {files}? [y/N] ").lower() not in ("y", "yes")
     for path in () if dry else paths:
         path.unlink()
         with contextlib.suppress(OSError):  # until one is not empty

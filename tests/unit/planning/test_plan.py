@@ -90,10 +90,10 @@ def test_no_more_are_inconclusive_than_are_checked(printed):
 
 def test_the_command_that_runs_it_says_what_config_yaml_does_not(folder):
     usual = usual_config(folder).model_dump(mode="json")
-    assert plan.command(folder, Config(**usual)) == "snakemake --cores all"
+    assert plan.command(folder, Config(**usual)) == "fairfl run"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
     changed = plan.command(folder, Config(**usual | more))
-    assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
+    assert changed == "fairfl run --config papers=fedfv,focus offline=true budget=5"
 
 
 def test_a_budget_shows_what_it_buys(printed):
