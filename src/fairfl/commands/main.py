@@ -107,7 +107,7 @@ def look_after(root: Path, command: str, words: list[str]) -> None:
     args = make_parser(command).parse_args(others)
     os.chdir(root)
     config = parse_config(overrides)
-    for path in (*args.configfile[::-1], "config.yaml"):
+    for path in (*args.configfile[::-1], Path("config.yaml")):
         config = (load(path) or {}) | config
     if command == "verify":
         verify.verify(root, config)
