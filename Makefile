@@ -103,6 +103,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, budgets of tokens, words and habit
 	$(BIN)/python -m tests.budgets
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/codespell
+	@! git grep -nE '^(<{7}|>{7}) '  # marks that a conflict has left, also where no tool looks: in Markdown, YAML
 	$(BIN)/snakemake --lint
 
 format: $(READY)  ## let the formatters rewrite the code
