@@ -25,10 +25,12 @@ from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 
 from fairfl.reporting.formulas import literal
+from fairfl.runtime import opened
 
 if TYPE_CHECKING:
     from fairfl.reporting.inputs import Inputs, ShownRow
 
+opened.installed.update(font.fname for font in font_manager.fontManager.ttflist)
 # Figures are only written to files; without this, seaborn's grids would look for a screen through pyplot.
 matplotlib.use("agg")
 # No PDF reader looks at the tables by which a font sets text: to cut them down took a seventh of a figure's time.
@@ -54,7 +56,7 @@ _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Colour, marker and dashes of an algorithm, the same in every figure of every paper. The papers' own methods have the
 # strongest colours, FedAvg and its kin are grey; what one figure compares differs in two of the three, and its colours
 # do to eyes without red or green cones, too (tests/unit/reporting/test_style.py).
-_ALGORITHMS: dict[str, tuple[str, str, int]] = {
+_ALGORITHMS = {
     "fedavg": ("#444444", "o", 0),
     "fedavg_hardcluster": ("#5e5e5e", "D", 2),
     "fedsgd": ("#787878", "s", 3),
@@ -103,8 +105,10 @@ def applied() -> Iterator[None]:
     looks = [seaborn.axes_style("ticks"), seaborn.plotting_context("paper"), _RC]
     with matplotlib.style.context(looks, after_reset=True):
         # Families fall back on one another, what sans-serif may be does not; a family that is not here would be logged.
-        families, installed = matplotlib.rcParams["font.sans-serif"], font_manager.get_font_names()
-        matplotlib.rcParams["font.family"] = [name for name in families if name in installed]
+        present = font_manager.get_font_names()
+        matplotlib.rcParams["font.family"] = [
+            name for name in matplotlib.rcParams["font.sans-serif"] if name in present
+        ]
         yield
 
 
@@ -165,7 +169,8 @@ def looks(inputs: "Inputs") -> dict["ShownRow", Look]:
         color, shape, dashes = own[row.algorithm]
         tints = seaborn.dark_palette if number % 2 else seaborn.light_palette  # by turns
         shade = tints(color, 5, reverse=True).as_hex()[(number + 1) // 2 % 5]
-        shape = free.pop(0) if number and free else shape
+        if number and free:
+            shape = free.pop(0)
         # Lines of several algorithms, and of rows of one, stay apart without colour.
         result[row] = {"color": shade, "marker": shape, "linestyle": dash(dashes + number)}
         seen[row.algorithm] += 1
@@ -205,5 +210,5 @@ def write_not_run(axes: Axes) -> None:
 
 def write(axes: Axes, text: str, at: Any, away: Any, **options: Any) -> None:
     """Write beside a place [2], `away` [2] from it in points."""
-    look: dict[str, Any] = {"fontsize": 7, "ha": "center", "va": "center", "annotation_clip": False}
+    look: Look = {"fontsize": 7, "ha": "center", "va": "center", "annotation_clip": False}
     axes.annotate(text, at, away, textcoords="offset points", **look | options)

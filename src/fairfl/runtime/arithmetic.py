@@ -44,8 +44,11 @@ def of_options(args: Namespace) -> Arithmetic:
 
 def differences(then: Arithmetic, now: Arithmetic) -> list[tuple[str, str, str]]:
     """(part, then, now) of each part that differs."""
-    shared = (part for part in PARTS if part in then and part in now)
-    return [(part, then[part], now[part]) for part in shared if then[part] != now[part]]
+    return [
+        (part, then[part], now[part])
+        for part in PARTS
+        if part in then and part in now and then[part] != now[part]
+    ]
 
 
 def text(arithmetic: Arithmetic) -> str:

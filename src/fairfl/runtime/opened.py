@@ -2,13 +2,13 @@
 
 A job computes from its spec and its inputs: what it reads elsewhere is in no record, so a change there would go
 unnoticed. Let pass are its inputs, the code and files that its spec has hashes of, the interpreter and its libraries,
-and what the process has made itself. Not seen are files that code other than Python opens (Arrow's C++ for instance),
-variables of the environment, the clock, the machine, and the question whether a file exists or how large it is.
+installed fonts, and what the process has made itself. Not seen are files that code other than Python opens (Arrow's
+C++ for instance), variables of the environment, the clock, the machine, and the question whether a file exists or how
+large it is.
 """
 
 import contextlib
 import os
-import re
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator
@@ -21,7 +21,8 @@ from fairfl.runtime.errors import PluginError
 
 PACKAGE = Path(__file__).resolve().parents[1]  # as what is opened is named
 _FILES = {
-    "open", "os.listdir", "os.scandir", "os.rename", "os.link", "os.symlink", "os.getxattr", "sqlite3.connect",
+    "open", "os.listdir", "os.mkdir", "os.scandir", "os.rename", "os.link", "os.symlink", "os.getxattr",
+    "sqlite3.connect",
 }  # fmt: skip
 _STARTS = (
     "subprocess.",
@@ -45,9 +46,8 @@ _heard: set[str] = set()  # real paths, and what was started
 _made: set[str] = set()  # what was not there before this process
 _libraries: tuple[str, ...] = ()
 _listening = False
-preloaded: set[str] = (
-    set()
-)  # modules of fairfl that the start server has imported for any of its jobs
+preloaded: set[str] = set()  # modules of fairfl that the start server has imported for any job
+installed: set[str] = set()  # fonts that a figure may be set in
 _put_away: list[Any] = []
 
 
@@ -62,8 +62,9 @@ def begin(code: Collection[str] | None) -> None:
     if not _libraries:
         sys.addaudithook(_hear)
     paths = *sysconfig.get_paths().values(), *sys.path, "/usr/share/zoneinfo", *_MACHINE
-    folders = map(Path.resolve, map(Path, paths))
-    _libraries = tuple(f"{path}/" for path in folders if not PACKAGE.is_relative_to(path))
+    _libraries = tuple(
+        f"{path}/" for path in map(os.path.realpath, paths) if not PACKAGE.is_relative_to(path)
+    )
     _heard.clear()
     _listening = True
 
@@ -94,9 +95,12 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
             _heard.add(f"{event}{arguments[:2]}")
     elif event in _FILES and not isinstance(arguments[0], int):  # else it is open already
         path = os.path.realpath(os.fsdecode(arguments[0] or "."))
-        named_only = event == "open" and arguments[1] and os.path.isdir(path)  # by tempfile
-        if path not in _made and not named_only:
-            (_heard if os.path.lexists(path) else _made).add(path)
+        # A folder by tempfile, which is opened for writing; one that mkdir finds already there.
+        named_only = event == "os.mkdir" or event == "open" and arguments[1] and os.path.isdir(path)
+        if not os.path.lexists(path):
+            _made.add(path)
+        elif path not in _made and not named_only:
+            _heard.add(path)
 
 
 def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
@@ -109,7 +113,7 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
     """
     planned = set(map(_path, code or ()))
     sealed.check(planned)
-    allowed = {os.path.realpath(path) for path in inputs} | planned
+    allowed = set(map(os.path.realpath, [*inputs, *installed])) | planned
     ran = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
     for used in sorted({*map(_source, _heard), *ran} - allowed) if _heard else ():
         ours = used.startswith(f"{PACKAGE}/")
@@ -126,9 +130,9 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
 
 def _path(name: str) -> str:
     """File of a module, or the file itself: fairfl.algorithms.qffl, fairfl/reporting/page/page.css."""
-    base = PACKAGE.parent.joinpath(*re.split("/" if "/" in name else r"\.", name))
     if "/" in name:
-        return str(base)
+        return str(PACKAGE.parent / name)
+    base = PACKAGE.parent / name.replace(".", "/")
     return str(base / "__init__.py" if base.is_dir() else base.with_suffix(".py"))
 
 

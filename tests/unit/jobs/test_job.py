@@ -5,6 +5,7 @@ import hashlib
 import json
 import linecache
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import torch
 
 from fairfl.jobs import job
 from fairfl.runtime import arithmetic, atomic, cli, locks, opened, records, sealed
-from fairfl.runtime.errors import FairflError
+from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.values import tables
 
@@ -89,6 +90,18 @@ def test_files_of_the_project_are_read_in_the_copy_that_was_planned_with(copy, c
     with pytest.raises(SystemExit):
         cli.run(lambda _: list(tables.rows(copy / path, {"spread": float})))
     assert capsys.readouterr().err.startswith("error: papers/table1.csv: no column 'spread'")
+
+
+def test_a_folder_that_the_job_has_made_is_its_own():
+    Path("here").mkdir()
+    opened.begin(None)
+    with tempfile.TemporaryDirectory() as own:
+        Path(own, "part").mkdir()
+    Path("here").mkdir(exist_ok=True)
+    opened.check([], None)
+    os.listdir("here")
+    with pytest.raises(PluginError, match="/here: this job reads it, and no change there would be noticed"):
+        opened.check([], None)
 
 
 def test_without_a_record_nothing_is_left():

@@ -1,9 +1,13 @@
 """Who meets in a figure can be told apart: by colour, to all eyes, and without colour."""
 
+import os
+import subprocess
+import sys
 from itertools import combinations
 
 import numpy as np
 import pytest
+from fontTools.ttLib import TTFont
 from matplotlib.backends import _backend_pdf_ps
 from matplotlib.colors import to_rgb
 from matplotlib.font_manager import findfont
@@ -81,3 +85,32 @@ def test_fonts_in_a_pdf_have_their_letters_and_no_tables_to_set_text_by() -> Non
     path = findfont("DejaVu Sans")
     with _backend_pdf_ps.get_glyphs_subset(path, {FT2Font(path).get_char_index(ord("a"))}) as found:
         assert {"glyf", "hmtx"} <= {*found.font.keys()} and not {"GDEF", "GPOS", "GSUB"} & {*found.font.keys()}
+
+
+DRAWS = """
+from pathlib import Path
+from fairfl.reporting import style
+from fairfl.runtime import opened
+opened.begin(None)
+with style.applied():
+    figure = style.canvas(1, 1)
+    figure.text(0.5, 0.5, "a")
+    figure.savefig("a.png")
+    figure.savefig("a.pdf")
+assert any(path.endswith("/own.ttf") for path in opened._heard)
+opened.check(["a.png", "a.pdf"], None)
+"""
+
+
+@pytest.mark.slow
+def test_letters_may_come_from_any_installed_font(tmp_path):
+    """Where one of those that the style names is installed, every figure reads it."""
+    font = TTFont(findfont("DejaVu Sans"))
+    for name in font["name"].names:
+        name.string = "Noto Sans" if name.nameID in (1, 16) else name.toUnicode()
+    (tmp_path / "fonts").mkdir()
+    font.save(tmp_path / "fonts/own.ttf")
+    folders = dict.fromkeys(("XDG_DATA_HOME", "MPLCONFIGDIR"), str(tmp_path))
+    command = [sys.executable, "-P", "-c", DRAWS]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | folders, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
