@@ -201,9 +201,19 @@ def servers_in(folder: Path) -> dict[int, list[int]]:
 
 def parent(pid: int) -> int:
     """Process that has started a process; 0 if it has ended."""
+    return int(_state(pid)[1])
+
+
+def sleeps(pid: int) -> bool:
+    """Whether a process was stopped (SIGSTOP)."""
+    return _state(pid)[0] == "T"
+
+
+def _state(pid: int) -> list[str]:
+    """Letter of a process's state, process that has started it."""
     with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    return ["X", "0"]
 
 
 def signal_to(pid: int, number: int) -> None:

@@ -92,53 +92,49 @@ def test_fetched_files_that_are_lost_are_fetched_again(finished, damaged):
     assert finished.jobs("results/data/mnist.safetensors").keys() == {"fetch/mnist", "prepare/mnist"}
 
 
-def option(command: list[str], name: str) -> str:
-    return command[command.index(name) + 1]
+SAVED = "        self.cost = self.last - self.checked\n"
+SLEEP = "        if os.path.exists('sleep'): os.unlink('sleep'), os.kill(os.getpid(), 19)\n"
+
+
+@pytest.fixture
+def sleepy(fresh) -> Project:
+    """One in which the first training stops itself once it has left a checkpoint: an orphan may sleep as long."""
+    fresh.edit("src/fairfl/simulation/checkpoint.py", SAVED, SAVED + SLEEP)
+    fresh.write("sleep", "")
+    return fresh
 
 
 def sleeping_trainer(workflow: Workflow) -> int:
-    """The process of a training that has a checkpoint, stopped: what an orphan may be."""
-    found = []
-
-    def stop() -> bool:
-        for pid, command in processes_in(workflow.folder).items():
-            if command[1:4] != ["-P", "-m", "fairfl.jobs.train"]:
-                continue
-            if not Path(workflow.folder, option(command, "--out"), "checkpoint.pt").exists():
-                continue
-            os.kill(pid, signal.SIGSTOP)
-            found.append(pid)
-        return bool(found)
-
-    assert workflow.wait_for(stop), workflow.said()
-    return found[0]
+    """The process of the training that has stopped itself."""
+    assert workflow.wait_for(lambda: any(map(faults.sleeps, processes_in(workflow.folder)))), workflow.said()
+    return next(filter(faults.sleeps, processes_in(workflow.folder)))
 
 
-def test_a_second_workflow_is_refused(fresh, undisturbed):
-    with start(fresh, ALONE, config=("warm_start=false",)) as first:
+def test_a_second_workflow_is_refused(sleepy, undisturbed):
+    with start(sleepy, ALONE, config=("warm_start=false",)) as first:
         trainer = sleeping_trainer(first)
-        again = fresh.snakemake(ALONE, check=False)
+        again = sleepy.snakemake(ALONE, check=False)
         assert again.returncode != 0 and "Traceback" not in again.stdout
         assert f"pid {first.pid} " in again.stdout and "another workflow runs in this folder" in again.stdout
-        assert fresh.jobs()  # who only looks is not refused
+        assert sleepy.jobs()  # who only looks is not refused
         os.kill(trainer, signal.SIGCONT)
         assert first.ended() and first.process.returncode == 0, first.said()
-    assert (fresh.folder / ALONE).read_bytes() == (undisturbed.folder / ALONE).read_bytes()
+    assert (sleepy.folder / ALONE).read_bytes() == (undisturbed.folder / ALONE).read_bytes()
 
 
 @pytest.mark.parametrize("wakes", ["while its successor trains", "when its successor has ended"])
-def test_an_orphan_changes_nothing(fresh, undisturbed, wakes):
-    with start(fresh, ALONE, config=("warm_start=false",)) as first:
+def test_an_orphan_changes_nothing(sleepy, undisturbed, wakes):
+    with start(sleepy, ALONE, config=("warm_start=false",)) as first:
         orphan = sleeping_trainer(first)
         first.process.kill()
-        for pid in processes_in(fresh.folder):
+        for pid in processes_in(sleepy.folder):
             if pid != orphan:
                 signal_to(pid, signal.SIGKILL)
         assert first.ended()
-        with start(fresh, ALONE, config=("warm_start=false",)) as second:
+        with start(sleepy, ALONE, config=("warm_start=false",)) as second:
 
             def succeeded() -> bool:
-                running = processes_in(fresh.folder).items()
+                running = processes_in(sleepy.folder).items()
                 return {pid for pid, command in running if "fairfl.jobs.train" in command} > {orphan}
 
             assert second.wait_for(succeeded)
@@ -146,11 +142,11 @@ def test_an_orphan_changes_nothing(fresh, undisturbed, wakes):
                 os.kill(orphan, signal.SIGCONT)
             assert second.ended() and second.process.returncode == 0, second.said()
             signal_to(orphan, signal.SIGCONT)
-            assert faults.gone(fresh.folder)
-    assert "Nothing to be done" in fresh.snakemake("--dry-run", ALONE).stdout
+            assert faults.gone(sleepy.folder)
+    assert "Nothing to be done" in sleepy.snakemake("--dry-run", ALONE).stdout
     expected = same_in(undisturbed)
-    assert [name for name, content in same_in(fresh).items() if expected[name] != content] == []
-    assert not [name for name in faults.made_in(fresh) if name not in faults.made_in(undisturbed)]
+    assert [name for name, content in same_in(sleepy).items() if expected[name] != content] == []
+    assert not [name for name in faults.made_in(sleepy) if name not in faults.made_in(undisturbed)]
 
 
 def test_a_full_disk(fresh, undisturbed, small_disk):

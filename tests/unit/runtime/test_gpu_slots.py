@@ -73,8 +73,8 @@ class Job:
         )
 
     def line(self) -> str:
-        """Its next line; a job that says nothing for a minute fails the test."""
-        assert select.select([self.process.stdout], [], [], 60)[0], "the job is silent"
+        """Its next line; a job that says nothing for ten minutes fails the test."""
+        assert select.select([self.process.stdout], [], [], 600)[0], "the job is silent"
         return self.process.stdout.readline().decode().strip()
 
     def gpu(self) -> str:
@@ -85,7 +85,7 @@ class Job:
 
     def end(self, number: int = signal.SIGKILL) -> int:
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(600)
 
 
 @pytest.fixture

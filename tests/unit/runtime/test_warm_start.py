@@ -211,7 +211,7 @@ def test_everything_ends_with_the_workflow(number):
     assert parent == int(server) and Path(address).exists()
     owner.send_signal(number)
     owner.communicate()
-    assert process.wait(90) == 143 and ends(pid) and ends(server)
+    assert process.wait(600) == 143 and ends(pid) and ends(server)
     assert not Path(address).parent.exists()
 
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -139,7 +138,7 @@ def test_a_limit_on_submissions_is_waited_for_and_any_other_refusal_said_in_its_
     (first,) = executor.submitted
     executor.report_job_error(Info(first), f"SLURM sbatch failed. The error message was '{LIMIT}'.\n    sbatch call:\n")
     assert not executor.bad and "AssocMaxSubmitJobLimit" in said[0] and "format=maxsubmit" in said[0]
-    stands.submit(time.monotonic())
+    stands.submit(stands.paused)
     assert executor.submitted == [first]
     stands.submit(LATER)
     assert executor.submitted == [first, first]
