@@ -285,9 +285,9 @@ def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -
             data_of_key[f"weights/{weights}"] = weights
         for key, data in data_of_key.items():
             prepared = Path(DATA, f"{key}.safetensors").is_file()
-            if prepared or (found := downloads.source(workload, key)) == "local":
+            if prepared or (location := downloads.source(workload, key)) == "local":
                 continue
-            fetch = "" if found == "unavailable" else "; --download fetches them"
+            fetch = "" if location == "unavailable" else "; --download fetches them"
             raise FairflError(
                 f"{args.target} at scale {workload.scale.scale}: the files of {data} (for {setting}) are neither in "
                 f"{workload.config.data_folder}/{data} nor in a mirror{fetch}; --scale quick runs without them"

@@ -166,14 +166,14 @@ def _number(workload: Workload, line: ComparisonLine, scale: str) -> Iterator[st
     stored = None if scale == SCALE else ran_by_place(recorded_numbers(Path())).get(line.place)
     yield from (f"  {text}" for text in sentences_on(line, title, metric, "seeds", stored))
     for name in line.runs.split(";") if line.runs else ():
-        found = find_run(name, scale)
-        if found is None:
+        ran = find_run(name, scale)
+        if ran is None:
             yield f"{name}: " + (
                 "a file of results" if Path("results", scale, name).exists() else "not here"
             )
             continue
-        yield f"{name}: {', '.join([str(found.place), *found.origin])}"
-        label, curve = along(found.rounds, line.metric, _part(workload, line))
+        yield f"{name}: {', '.join([str(ran.place), *ran.origin])}"
+        label, curve = along(ran.rounds, line.metric, _part(workload, line))
         if blocks := chart([*curve.values()]):
             first, *_, last = curve.items() if len(curve) > 1 else [*curve.items()] * 2
             ends = " to ".join(f"{value:.4g} in round {number}" for number, value in (first, last))
@@ -234,10 +234,10 @@ def along(rounds: pd.DataFrame, metric: str, part: str) -> tuple[str, dict[int, 
 def chart(values: Sequence[float]) -> str:
     """A curve as a line of blocks, at most _WIDTH of them; a value that is not finite is a gap."""
     at = np.linspace(0, len(values) - 1, min(len(values), _WIDTH)).round().astype(int)
-    shown = np.array(values, float)[at]
-    finite = shown[np.isfinite(shown)]
+    points = np.array(values, float)[at]
+    finite = points[np.isfinite(points)]
     if not finite.size:
         return ""
     span = (finite.max() - finite.min()) or 1.0
-    heights = (shown - finite.min()) / span * (len(BLOCKS) - 1)
+    heights = (points - finite.min()) / span * (len(BLOCKS) - 1)
     return "".join(BLOCKS[round(each)] if math.isfinite(each) else " " for each in heights)

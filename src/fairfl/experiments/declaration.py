@@ -114,17 +114,17 @@ def _interfaces(path: Path) -> dict[str, _Interface]:
     """Interfaces of a file, by name; {} if the file does not exist."""
     body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
     classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-    found: dict[str, _Interface] = {}
+    interfaces: dict[str, _Interface] = {}
     for node in classes.values():
-        base = next((found[base] for base in _bases(node) if base in found), None)
+        base = next((interfaces[base] for base in _bases(node) if base in interfaces), None)
         if base is None and "Generic" not in _bases(node):
             continue
         hooks = {part.name: part for part in _methods(node)}
         inherited = base or _Interface("", {}, {})
-        found[node.name] = _Interface(
+        interfaces[node.name] = _Interface(
             node.name, inherited.attributes | _literals(node), inherited.hooks | hooks
         )
-    return found
+    return interfaces
 
 
 def _class_attributes(
@@ -171,8 +171,8 @@ def _faults(
     for method in _methods(node):
         name, hook = method.name, interface.hooks.get(method.name)
         if hook is not None and not _fits(method.args, len(hook.args.args)):
-            given, wanted = ast.unparse(method.args), ", ".join(arg.arg for arg in hook.args.args)
-            yield method.lineno, f"{node.name}.{name}: takes ({given}), it is given ({wanted})"
+            takes, gets = ast.unparse(method.args), ", ".join(arg.arg for arg in hook.args.args)
+            yield method.lineno, f"{node.name}.{name}: takes ({takes}), it is given ({gets})"
         elif hook is None and not (name.startswith("_") and name in used):
             yield method.lineno, no_hook(node.name, name, interface.name, interface.hooks)
     for name, value in _assigned(node):
@@ -212,12 +212,12 @@ def _bases(node: ast.ClassDef) -> list[str]:
 
 def _assigned(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
     """(name, value) of the assignments in the body of a class."""
-    found = []
+    pairs = []
     for part in node.body:
         if isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
             target = part.target if isinstance(part, ast.AnnAssign) else part.targets[0]
-            found += [(target.id, part.value)] if isinstance(target, ast.Name) else []
-    return found
+            pairs += [(target.id, part.value)] if isinstance(target, ast.Name) else []
+    return pairs
 
 
 def _literals(node: ast.ClassDef) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def _declared(tree: ast.Module) -> list[ast.stmt]:
 
 
 def parameters(
-    kind: str, name: str, given: dict[str, Any], file: str, prefix: str
+    kind: str, name: str, options: dict[str, Any], file: str, prefix: str
 ) -> dict[str, Any]:
     """All parameters of a plug-in, defaults filled in, under the names that YAML uses.
 
@@ -267,4 +267,4 @@ def parameters(
         config: type[BaseModel] = declaration(kind, name).Config
     except SpecError as error:
         raise SpecError(f"{file}: {prefix}: {error}") from None
-    return check(given, config, file, prefix).model_dump(mode="json", by_alias=True)
+    return check(options, config, file, prefix).model_dump(mode="json", by_alias=True)

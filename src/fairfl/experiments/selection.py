@@ -42,10 +42,10 @@ class ExperimentSelection:
         }
         if self.config.artifacts is None:
             return every
-        for wanted in self.config.artifacts:
-            if wanted not in every:
-                why = self.why_left_out(wanted) or nearest(wanted, every)
-                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{why}")
+        for name in self.config.artifacts:
+            if name not in every:
+                why = self.why_left_out(name) or nearest(name, every)
+                raise SpecError(f"config.yaml: artifacts: no artifact {shown(name)}{why}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
 
     def why_left_out(self, name: str) -> str:

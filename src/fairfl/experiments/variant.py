@@ -240,10 +240,10 @@ def _is_text(algorithm: str, key: str) -> bool:
         fields = declaration(kind, name).Config.model_fields
     except FairflError:  # no such plug-in, or a faulty one: said where its values are checked
         return False
-    found = next(
+    annotation = next(
         (one.annotation for name, one in fields.items() if field in (name, one.alias)), None
     )
-    parts = _parts(found)
+    parts = _parts(annotation)
     words = [part for part in parts if isinstance(part, str)]
     types = {part if isinstance(part, type) else type(part) for part in parts if part not in words}
     of_numbers = types in ({int}, {float}) and not any(map(_NUMBER.fullmatch, words))
@@ -261,17 +261,17 @@ def _parts(annotation: Any) -> list[Any]:
 
 def _parsed(algorithm: str, text: str, separators: str) -> dict[str, Value]:
     """Hyper-parameters from pairs; none from 'default'. Raises FairflError on a bad pair or a repeated key."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for pair in [] if text == _DEFAULT else re.split(f"[{separators}]", text):
         key, equals, value = (piece.strip() for piece in pair.partition("="))
         if not (key and equals and value):
             raise FairflError(
                 f"hyperparameters {shown(text)}: {shown(pair.strip())} is not key=value"
             )
-        if key in found:
+        if key in values:
             raise FairflError(f"hyperparameters {shown(text)}: {shown(key)} is given twice")
-        found[key] = value if texts_of(algorithm, key) else _value(value)
-    return found
+        values[key] = value if texts_of(algorithm, key) else _value(value)
+    return values
 
 
 def _value(text: str) -> Value:

@@ -83,7 +83,7 @@ class Cell:
     )  # what was measured; NaN if there is no number
 
     @classmethod
-    def over_seeds(cls, by_seed: Mapping[int, float], unit: str, **known: Any) -> "Cell":
+    def over_seeds(cls, by_seed: Mapping[int, float], unit: str, **more: Any) -> "Cell":
         """The cell of one number per seed."""
         numbers = [value for value in by_seed.values() if counts(value, unit)]
         complete, censored = len(numbers) == len(by_seed), numbers.count(math.inf)
@@ -95,7 +95,7 @@ class Cell:
             censored=censored,
             unit=unit,
             by_seed=by_seed,
-            **known,
+            **more,
         )
 
     @classmethod

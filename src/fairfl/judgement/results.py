@@ -162,12 +162,12 @@ class Results:
         different = {row.get("owners") for _, row in self._tidy if row["setting"] == setting}
         return json.loads((len(different) == 1 and different.pop()) or "[]")
 
-    def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
-        """Arithmetic of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
+    def arithmetic_of(self, places: Container[tuple[str, str, str]]) -> list[Arithmetic]:
+        """Arithmetic of the runs of some variants, `places` by setting, algorithm and hyper-parameters."""
         used = {
             row["run"]: row.get("arithmetic", "")
             for _, row in self._tidy
-            if (row["setting"], row["algorithm"], row["hyperparameters"]) in shown
+            if (row["setting"], row["algorithm"], row["hyperparameters"]) in places
         }
         return [parsed(text) for text in used.values()]
 

@@ -147,7 +147,7 @@ def described(
     columns: dict[str, np.ndarray],
     owners: np.ndarray | None,
 ) -> dict[str, str]:
-    """What the partition's file says beside its rows: the clients' true clusters, their owners, what was changed.
+    """Facts in the partition's file beside its rows: the clients' true clusters, their owners, what was changed.
 
     Clusters are the partitioner's, or the data's whose owners have some. `columns` are those of the partition,
     `owners` [N] of the data. Clients that are not one owner each have neither; what is left of the clusters, where not

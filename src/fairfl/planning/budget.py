@@ -49,9 +49,8 @@ class Purchase:
 
     name: str
     jobs: frozenset[str]  # that nobody has computed, nor an earlier purchase paid
-    new_verdicts: (
-        int  # numbers that the run checks; once bought, with the other runs among the jobs
-    )
+    # Numbers that the run checks; once bought, with the other runs among the jobs.
+    new_verdicts: int
     hours: float = 0.0
 
     @property

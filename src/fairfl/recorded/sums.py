@@ -43,9 +43,9 @@ def present(folder: Path) -> list[str]:
 
 
 def write(
-    folder: Path, files: Mapping[str, bytes], below: tuple[str, ...] = (), kept: Container[str] = ()
+    folder: Path, files: Mapping[str, bytes], below: tuple[str, ...] = (), keep: Container[str] = ()
 ) -> None:
-    """Write files, in this order, and list them. Of the paths that begin with one of `below` only those of `kept`
+    """Write files, in this order, and list them. Of the paths that begin with one of `below` only those of `keep`
     stay listed beside them.
 
     Killed anywhere each file is the old or the new one, and listed; the next call of `write` or `settle` ends it.
@@ -53,7 +53,7 @@ def write(
     hashes = {
         path: digest
         for path, digest in listed(folder).items()
-        if path in kept or not path.startswith(below)
+        if path in keep or not path.startswith(below)
     }
     after = hashes | {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     atomic.sweep(folder / path for path in files)

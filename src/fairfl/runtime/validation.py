@@ -20,9 +20,9 @@ class SpecError(FairflError, ValueError):
     """
 
 
-def nearest(word: Any, known: Any) -> str:
+def nearest(word: Any, choices: Any) -> str:
     """Return ", did you mean 'x'?" for the closest known word, or the list of known words."""
-    names = [str(k) for k in known]
+    names = [str(choice) for choice in choices]
     if not names:
         return "; there are none"
     match = difflib.get_close_matches(

@@ -189,16 +189,16 @@ class Graph:
         """Inputs of a job: name of each, the paths as the rule gives them, and as a list."""
         values = SimpleNamespace(**wildcards)
         for name, item in rule.inputs:
-            given = _asked(rule, name, item, values) if callable(item) else item
-            if given is not None:
+            paths = _asked(rule, name, item, values) if callable(item) else item
+            if paths is not None:
                 listed = (
-                    [given]
-                    if isinstance(given, str)
-                    else given.values()
-                    if isinstance(given, Mapping)
-                    else given
+                    [paths]
+                    if isinstance(paths, str)
+                    else paths.values()
+                    if isinstance(paths, Mapping)
+                    else paths
                 )
-                yield name, given, [self._path(path, wildcards) for path in listed]
+                yield name, paths, [self._path(path, wildcards) for path in listed]
 
     def _path(self, pattern: str, wildcards: Mapping[str, str]) -> str:
         path = self.variables(pattern) if "<" in pattern else pattern
@@ -208,11 +208,11 @@ class Graph:
         reads: dict[str, list[str] | str] = {}
         read: list[str] = []
         files: dict[str, dict[str, str]] = {}
-        for key, given, paths in self._inputs(rule, wildcards):
-            reads[key] = paths[0] if isinstance(given, str) else paths
+        for key, form, paths in self._inputs(rule, wildcards):
+            reads[key] = paths[0] if isinstance(form, str) else paths
             read += paths
-            if isinstance(given, Mapping):
-                files[key] = dict(zip(given, paths, strict=True))
+            if isinstance(form, Mapping):
+                files[key] = dict(zip(form, paths, strict=True))
         numbers = {
             key: int(value)
             for key, value in wildcards.items()

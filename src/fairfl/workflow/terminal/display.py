@@ -110,8 +110,8 @@ class Display(logging.Handler):
 
     def _message(self, record: logging.LogRecord) -> None:
         text = str(record.getMessage())
-        said = self.run.failed or self.run.interrupted or self._speaks
-        if any(words in text for words in _KNOWN) and (said or record.levelno < logging.WARNING):
+        is_seen = self.run.failed or self.run.interrupted or self._speaks
+        if any(words in text for words in _KNOWN) and (is_seen or record.levelno < logging.WARNING):
             return
         if _COMMAND.match(text) or (self.run.interrupted and "on user request" in text):
             return
@@ -147,13 +147,13 @@ class Display(logging.Handler):
         self.run.finish(record["job_id"])
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
-        said = str(record.get("rule_msg") or "").removesuffix(_FURTHER).strip()
-        job = self.run.fail(record["jobid"], said)
+        message = str(record.get("rule_msg") or "").removesuffix(_FURTHER).strip()
+        job = self.run.fail(record["jobid"], message)
         if job and any(
             group == [job] for group in self.run.alike()
         ):  # more of one cause are told at the end
             logs = ", ".join(map(str, record.get("log") or [job.log]))  # a cluster has one, too
-            why = f"\n   | {said}" if said else ""
+            why = f"\n   | {message}" if message else ""
             self.say(f"failed: {job.name}{why}\n   log: {logs}")
 
     # -- what is shown ----------------------------------------------------------------------------
