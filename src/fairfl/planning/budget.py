@@ -258,7 +258,7 @@ def may_change_with_more_seeds(line: ComparisonLine) -> bool:
 def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) -> str:
     """Sentence on what a budget buys."""
     text = (
-        f"budget of {budget:g} {planner.unit}: {count_runs(bought)} of {len(planner.workload.runs)} trainings in about "
+        f"budget of {budget:g} {planner.unit}: {count_runs(bought)} trainings in about "
         f"{count_hours(bought):.3g}, which check {sum(one.new_verdicts for one in bought)} numbers"
     )
     return "; ".join(filter(None, (text, planner.left_out())))
