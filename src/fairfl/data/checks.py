@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
 import zipfile
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.data.interface import RemoteFile
+from fairfl.runtime import hashes
 from fairfl.runtime.errors import SourceError
 
 _CHUNK = 1 << 20
@@ -54,7 +54,7 @@ def inspect(path: Path, file: RemoteFile) -> tuple[str, int]:
         Unusable: it is not the file that is described, or cannot be read.
     """
     check_readable(path)
-    sha256 = _hash(path, "sha256")
+    sha256 = hashes.read(path)
     if problem := _find_problem(path, file, sha256):
         raise Unusable(problem, sha256)
     return sha256, path.stat().st_size
@@ -116,7 +116,7 @@ def _find_problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
     if file.sha256:
         kind, digest, accepted = "sha256", sha256, file.sha256
     elif file.md5:
-        kind, digest, accepted = "md5", _hash(path, "md5"), (file.md5,)
+        kind, digest, accepted = "md5", hashes.read(path, "md5"), (file.md5,)
     else:
         return _find_cut(path, file)
     if digest in accepted:
@@ -125,11 +125,6 @@ def _find_problem(path: Path, file: RemoteFile, sha256: str) -> str | None:
     mismatch = f"checksum mismatch: {kind} {digest[:12]}…, expected {expected}…"
     # A cut download is the common case; saying so helps more than two digests.
     return "; ".join(filter(None, [_find_cut(path, file), mismatch]))
-
-
-def _hash(path: Path, kind: str) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, kind).hexdigest()
 
 
 def _find_cut(path: Path, file: RemoteFile) -> str | None:

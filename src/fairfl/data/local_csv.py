@@ -84,5 +84,5 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs float32 [N, features]; labels int64, or float32 in a regression."""
-    path = checks.usable(raw, csv_table.local_file(options.file), _NAME)
+    path = checks.usable(raw, files(options)[0], _NAME)
     return csv_table.read(_NAME, path, **options.model_dump(exclude={"file"}))

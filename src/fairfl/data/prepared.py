@@ -29,8 +29,7 @@ def load(
     try:
         with safe_open(str(path), framework=framework) as file:
             names = set(file.keys())
-            missing = [name for name in needed if name not in names]
-            if missing:
+            if missing := [name for name in needed if name not in names]:
                 raise DataError(f"{path}: has no tensor {missing[0]!r}; delete it and run again")
             read = [*needed, *(name for name in optional if name in names)]
             return {name: file.get_tensor(name) for name in read}, file.metadata() or {}
@@ -47,12 +46,12 @@ def load(
 
 def read_numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
     """Numbers of the metadata with commas between them."""
+    text = metadata.get(name, "")
     try:
-        return [float(text) for text in metadata.get(name, "").split(",")]
+        return list(map(float, text.split(",")))
     except ValueError:
-        text = metadata.get(name, "")[:40]
         raise DataError(
-            f"{path}: metadata {name}: {text!r} are no numbers; delete it and run again"
+            f"{path}: metadata {name}: {text[:40]!r} are no numbers; delete it and run again"
         ) from None
 
 

@@ -7,7 +7,6 @@ weights. Image models of torchvision are files of weights, whose names hold the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.data.interface import RemoteFile
-from fairfl.runtime import inputs, opened
+from fairfl.runtime import hashes, inputs, opened
 from fairfl.runtime.errors import FairflError
 
 BERT = "bert-base-uncased"
@@ -108,7 +107,7 @@ def find_weights(choice: str, model: str) -> Path:
 def _verify(path: Path) -> None:
     """Raises FairflError if the file is not what the digits in its name say (torchvision: <model>-<digits>.pth)."""
     named = re.search(r"-([0-9a-f]{8,64})\.", path.name)
-    digest = _hash(path)
+    digest = hashes.read(path)
     if named and not digest.startswith(named[1]):
         raise FairflError(
             f"{path}: damaged, or another file: its sha256 begins with {digest[: len(named[1])]}, not with the "
@@ -135,7 +134,9 @@ def hash_files(
         FairflError: a file cannot be read.
     """
     try:
-        digests = {file.name: (sha256 or _hash)(file) for file in _find_files(choice, data_folder)}
+        digests = {
+            file.name: (sha256 or hashes.read)(file) for file in _find_files(choice, data_folder)
+        }
     except OSError as error:
         raise FairflError(
             f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}"
@@ -169,11 +170,6 @@ def check(choice: Any, planned: Mapping[str, str]) -> None:
         )
     for file in _find_files(choice):
         inputs.expect(file, planned.get(file.name) or PUBLISHED_BERT[file.name])
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _expand(place: str) -> Path:

@@ -87,6 +87,31 @@ def test_the_other_form_is_taken_if_no_source_has_the_first(folder, tmp_path, se
     assert sources.find(in_two_forms([server.url + "/x.gz"]), "d").name == "x.gz"
 
 
+# -- several files
+@pytest.mark.parametrize(
+    ("gone", "otherwise", "message"),
+    [
+        ("", "", ""),
+        ("y", "what the digits say", ""),
+        ("x", "", "no usable copy of x.gz.* needs no files$"),
+        ("xz", "", r"no usable copy of x.gz.* \(also without a usable copy: d/z.gz\)$"),
+        ("xyz", "what the digits say", r"no usable copy of x.gz.* \(also without a usable copy: d/z.gz\)$"),
+    ],
+)
+def test_one_that_is_missing_fails_unless_the_data_do_without(folder, capsys, gone, otherwise, message):
+    for name in set("xyz") - set(gone):
+        put(folder, GOOD, f"{name}.gz")
+    files = [remote(name=f"{name}.gz", otherwise=otherwise if name == "y" else "") for name in "xyz"]
+    if message:
+        with pytest.raises(SourceError, match=message):
+            FileSources(folder).find_all(files, "d")
+    else:
+        found = [copy.name for copy in FileSources(folder).find_all(files, "d")]
+        assert found == [f"{name}.gz" for name in "xyz" if name not in gone]
+    said = capsys.readouterr().err
+    assert ("d: goes without y.gz: what the digits say. The reason: d: no usable copy" in said) == ("y" in gone)
+
+
 # -- bad files
 
 
@@ -118,22 +143,37 @@ def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
 def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(folder, tmp_path, capsys):
     mirror, second = put(tmp_path / "m", OTHER), put(tmp_path / "m2", GOOD)
     assert FileSources(folder, [str(mirror), str(second)]).find(remote(), "d").source == "mirror"
+    damaged, copied = capsys.readouterr().err.splitlines()
+    assert f"mirror {mirror}: checksum mismatch" in damaged
+    assert copied == f"d: d/x.gz: copied from mirror {second} ({len(GOOD)} bytes)"
+    assert FileSources(folder).find(remote(), "d").source == "local folder" and not capsys.readouterr().err
     assert (folder / "d" / "x.gz").read_bytes() == GOOD
     assert (folder / "d" / bad(OTHER)).read_bytes() == OTHER
     assert (mirror / "d" / "x.gz").read_bytes() == OTHER  # the mirror is not ours to change
-    assert f"mirror {mirror}: checksum mismatch" in capsys.readouterr().err
 
 
 # -- network
 
 
-def test_passing_failures_are_tried_again(folder, server):
-    cut = (200, {"Content-Length": str(len(GOOD))}, GOOD[:50])
-    server.answers["/x.gz"] = [(503, {}, b""), cut, (200, {}, GOOD)]
+CUT = (200, {"Content-Length": str(len(GOOD))}, GOOD[:50])
+
+
+@pytest.mark.parametrize("passing", [(503, 429), (500, 502), (504, CUT)])
+def test_passing_failures_are_tried_again(folder, server, passing):
+    answers = [(answer, {}, b"") if isinstance(answer, int) else answer for answer in passing]
+    server.answers["/x.gz"] = [*answers, (200, {}, GOOD)]
     found = FileSources(folder, []).find(remote([server.url + "/x.gz"]), "d")
     assert found.sha256 == SHA
     assert len(server.requests) == 3
     assert names(folder) == ["x.gz"]
+
+
+@pytest.mark.parametrize(("status", "requests"), [(404, 1), (430, 1), (501, 1), (503, 3), (505, 1)])
+def test_lasting_failures_are_not(folder, server, status, requests):
+    server.answers["/x.gz"] = [(status, {}, b"")] * 3 + [(200, {}, GOOD)]
+    with pytest.raises(SourceError, match=f"upstream .*: HTTP Error {status}"):
+        FileSources(folder, []).find(remote([server.url + "/x.gz"]), "d")
+    assert len(server.requests) == requests and names(folder) == []
 
 
 def test_no_network(folder, monkeypatch):

@@ -60,21 +60,34 @@ def test_what_cannot_be_read_is_named(table, text, options, message):
 
 
 def test_numbers_beyond_float64_are_distinct_before_they_are_rounded(table):
-    rows = "".join(f"{1_700_000_000_000_000_000 + i},{i % 2}\n" for i in range(200))
-    inputs = table("t,label\n" + rows, standardize=True).tensors["inputs"][:, 0]
-    np.testing.assert_allclose(inputs, (np.arange(200) - 99.5) / np.arange(200).std(), rtol=1e-6)
+    for first in (999_999_999_999_000, 1_700_000_000_000_000_000):
+        rows = "".join(f"{first + i},{i % 2}\n" for i in range(200))
+        inputs = table("t,label\n" + rows, standardize=True).tensors["inputs"][:, 0]
+        np.testing.assert_allclose(inputs, (np.arange(200) - 99.5) / np.arange(200).std(), rtol=1e-6)
     with pytest.raises(DataError, match="t: 200 distinct cells are 1 in float32; give `standardize"):
         table("t,label\n" + rows)
+    few_alike = [0, 1, *range(2, 38, 2)]  # 19 of 20 are distinct in float32
+    table("t,label\n" + "".join(f"{2**24 + n},{n // 2 % 2}\n" for n in few_alike))
     rows = "".join(f"{i},{9_007_199_254_740_993 + 2 * i}\n" for i in range(7))
     with pytest.raises(DataError, match="label: 7 distinct cells are 1 in float32; subtract a constant"):
         table("x,label\n" + rows, task="number")
 
 
-def test_classes_that_are_as_many_as_samples_may_be_meant(table):
-    text = "x,label\n" + "".join(f"{i},{i}\n" for i in range(12))
-    with pytest.raises(DataError, match="12 classes in 12 samples"):
-        table(text)
-    assert table(text, task="classes").metadata["classes"] == "12"
+@pytest.mark.parametrize(
+    ("classes", "samples", "is_refused"),
+    [(2, 2, False), (3, 3, True), (3, 4, False), (10, 11, False), (11, 21, True), (11, 22, False)],
+)
+def test_classes_that_are_nearly_as_many_as_samples_may_be_meant(table, classes, samples, is_refused):
+    text = "x,label\n" + "".join(f"{i},{i % classes}\n" for i in range(samples))
+    if is_refused:
+        with pytest.raises(DataError, match=f"{classes} classes in {samples} samples; give `task: number` or"):
+            table(text)
+    assert table(text, task="classes" if is_refused else None).metadata["classes"] == str(classes)
+
+
+def test_a_quote_that_is_open_in_a_large_file(table):
+    with pytest.raises(DataError, match="line 3: 2 columns, in an open quote, expected 2; the file may be cut off"):
+        table('x,label\n1,a\n2,"b\n' + "3,c\n" * 50_000)
 
 
 @pytest.mark.filterwarnings("ignore")

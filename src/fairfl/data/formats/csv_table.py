@@ -14,7 +14,7 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain_data import few, one_line, shown
+from fairfl.runtime.plain_data import few, shown
 from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:  # plans read declarations, which need no pandas
@@ -32,6 +32,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NUMBER_AS_NAME = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-][0-9]{1,3})?")
 # Lines that show at which sign a file is split, and digits from which a number may not be one of float64.
 _FIRST_LINES, _DIGITS = 100, 15
+_END = "\0"  # a line behind the last one, which a quote that is not closed swallows
 # How pandas, and R's readr, call the column of row numbers that has no name.
 _NAMELESS = re.compile(r"(unnamed[:_. ]+\d.*|\.\.\.\d+)?", re.IGNORECASE)
 
@@ -81,8 +82,9 @@ def read(
     computed in float64 and rounded at the end.
 
     Raises:
-        DataError: no such column, no two classes, a line that is too long, a missing cell that `missing` does not
-            provide for, a cell that is not a finite number, numbers that are one in float32, or words that look alike.
+        DataError: no such column, no two classes, a line of another length than the first, a missing cell that
+            `missing` does not provide for, a cell that is not a finite number, numbers that are one in float32, or
+            words that look alike.
         OSError: the file cannot be read.
     """
     keys = [name for name in (label, client, cluster) if name is not None]
@@ -115,60 +117,73 @@ def read(
         notes.append("standardized")
     columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
     source = "; ".join([f"{path.name}: {label} from {columns}", ", ".join(counts), *notes])
-    ids: dict[str, Any] = {"client": owners, "clusters": clusters, "owners": names}
-    return assemble(dataset, len(classes), source, inputs, labels, **ids)
+    return assemble(
+        dataset,
+        len(classes),
+        source,
+        inputs,
+        labels,
+        client=owners,
+        clusters=clusters,
+        owners=names,
+    )
 
 
 def _describe(kind: str, words: list[str]) -> str:
     """Classes or owners in words, and that some differ in nothing but case, as TRUE and True."""
-    alike = len({*map(str.casefold, words)}) < len(words)
-    case = ", of which some differ in case only" if alike else ""
+    folded = {*map(str.casefold, words)}
+    case = ", of which some differ in case only" if len(folded) < len(words) else ""
     return f"{len(words)} {kind} ({few(words)}{case})"
 
 
-def _guess_separator(path: Path) -> str:
+def _guess_separator(text: str) -> str:
     """The sign that splits the header, and most lines into as many cells, outside of quotes."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        text = "".join(itertools.islice(file, _FIRST_LINES))
+    first = "".join(itertools.islice(io.StringIO(text, newline=""), _FIRST_LINES))
 
     def alike(sign: str) -> tuple[int, int]:
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
-        header, *counts = [len(cells) for cells in lines if cells] or [0]
+        header, *counts = [len(cells) for cells in _split(first, sign) if cells] or [0]
         return (counts.count(header) if header > 1 else -1), header
 
     return max(",;\t|", key=alike)
+
+
+def _split(text: str, sign: str) -> Any:
+    """The lines of a text, as `csv.reader` splits them; one cell may be all of it."""
+    csv.field_size_limit(2**31 - 1)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
 
 
 def _read_cells(path: Path) -> tuple["pd.DataFrame", str]:
     """All cells as text without blanks around them, and where lines are split; the index counts the samples from 1."""
     import pandas as pd
 
-    separator = ","
     try:
-        separator = _guess_separator(path)
-        lines = pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            na_filter=False,
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-        )
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: not UTF-8 ({error}): save it as that, from latin-1 perhaps"
         ) from None
-    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    separator = _guess_separator(text)
+    rows, lines, begin = list[list[str]](), _split(f"{text}\n{_END}", separator), 1
+    for line in lines:
+        cells = [cell.strip() for cell in line]
+        if cells == [_END]:
+            break
+        if len(cells) > 1 or any(cells):
+            rows.append(cells)
+            is_open, width = cells[-1].endswith(_END), len(rows[0])
+            if is_open or len(cells) != width:
+                cut = "" if len(cells) > width else "; the file may be cut off"
+                raise DataError(
+                    f"{path}: not CSV, split at {separator!r}: line {begin}: {len(cells)} columns"
+                    f"{', in an open quote' if is_open else ''}, expected {width}{cut}"
+                )
+        begin = lines.line_num + 1
+    if len(rows) < 2:
         raise DataError(
-            f"{path}: not CSV, split at {separator!r}: {one_line(str(error))}"
-        ) from None
-    if len(lines) < 2:
-        raise DataError(
-            f"{path}: expected a header and a line per sample, found {len(lines)} lines in all"
+            f"{path}: expected a header and a line per sample, found {len(rows)} lines in all"
         )
-    text = lines.map(str.strip).to_numpy()
-    return pd.DataFrame(text[1:], range(1, len(text)), text[0]), separator
+    return pd.DataFrame(rows[1:], range(1, len(rows)), rows[0]), separator
 
 
 def _select_features(
