@@ -74,6 +74,7 @@ REFUSED = {
 }  # fmt: skip
 PASSES = {
     "own_file": ("import tempfile", "f = tempfile.NamedTemporaryFile('w+'); f.write('1'); f.seek(0); f.read()"),
+    "own_folder": ("import tempfile", "tempfile.TemporaryDirectory().cleanup()"),
     "named": ("READS: tuple[str, ...] = ('named.json',)", "BESIDE.with_name('named.json').read_text()"),
     "library": ("", "__import__('sklearn.cluster').cluster.KMeans(2, n_init=1).fit(torch.rand(9, 2).numpy())"),
     "by_statement": ("from fairfl.algorithms import fedavg", "from fairfl.algorithms.shared import simplex"),
