@@ -135,7 +135,7 @@ def _check_names(paper: Paper) -> None:
     """Raises ValueError if a part of the paper names what there is not, or two parts have one name."""
     for where, name, valid in _names(paper):
         if name not in valid:
-            described = f"{name}: {{name: ..., meaning: ..., unit: ..., digits: 2}}"
+            described = f"{name}: {{name: ..., meaning: ..., unit: ..., digits: 2}}, in a unit of docs/reference.md"
             hint = f". Describe it under `metrics`: {described}" if valid is paper.metrics else ""
             raise ValueError(f"{where}: unknown {name!r}{nearest(name, valid)}{hint}")
     for name, artifact in paper.artifacts.items():

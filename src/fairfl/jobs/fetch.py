@@ -5,7 +5,6 @@ Or the published weights that a model may start from: ``--weights resnet18``.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,23 +74,6 @@ def main(argv: list[str] | None = None) -> None:
         SourceError: a file that no source could deliver.
         OSError: the marker cannot be written.
     """
-    args = _parser().parse_args(argv)
-    files: Sequence[RemoteFile]
-    if args.weights:
-        kind, name, files = "weights", args.weights, [pretrained.PUBLISHED[args.weights]]
-    else:
-        kind, name = "dataset", args.dataset
-        options = from_text(args.options, registry.load(name).Config, "--options")
-        files = registry.files(name, options.model_dump())
-    with job.run_context(args, args.out):
-        with opened.by_fairfl():  # each is compared with its hash
-            copies = FileSources(args.folder, args.mirror, args.offline).find_all(files, name)
-        _check(files, name, copies, args.folder, args.spec)
-        marker = {kind: name, "files": list(map(vars, copies))}
-        atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = job.parser("fetch", spec=False, out="marker file to write")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", help="name of the data set")
@@ -109,7 +91,20 @@ def _parser() -> argparse.ArgumentParser:
         help="folder or address; may be given several times",
     )
     parser.add_argument("--offline", action="store_true", help="use no network")
-    return parser
+    args = parser.parse_args(argv)
+    files: Sequence[RemoteFile]
+    if args.weights:
+        kind, name, files = "weights", args.weights, [pretrained.PUBLISHED[args.weights]]
+    else:
+        kind, name = "dataset", args.dataset
+        options = from_text(args.options, registry.load(name).Config, "--options")
+        files = registry.files(name, options.model_dump())
+    with job.run_context(args, args.out):
+        with opened.by_fairfl():  # each is compared with its hash
+            copies = FileSources(args.folder, args.mirror, args.offline).find_all(files, name)
+        _check(files, name, copies, args.folder, args.spec)
+        marker = {kind: name, "files": list(map(vars, copies))}
+        atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
 
 
 if __name__ == "__main__":

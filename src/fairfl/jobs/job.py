@@ -94,7 +94,7 @@ def parse(
     for option, text in (optional or {}).items():
         command.add_argument(f"--{option}", nargs="?", type=Path, help=text)
     args = command.parse_args(argv)
-    return args, spec_of(args, kind)
+    return args, from_text(args.spec, kind, "--spec")
 
 
 def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argparse.ArgumentParser:
@@ -102,7 +102,10 @@ def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argpars
 
     `spec`: the job reads its own, which must be given.
     """
-    parser = Parser(prog=f"python -m fairfl.jobs.{rule}")
+    parser = Parser(
+        prog=f"python -m fairfl.jobs.{rule}",
+        description=str(sys.modules["__main__"].__doc__).partition("\n\n")[0],
+    )
     parser.add_argument(
         "--spec", required=spec, default="{}", help="what the result depends on (JSON)"
     )
@@ -269,8 +272,3 @@ def clamp_mtime(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.stat().st_mtime > time.time():
             os.utime(path)
-
-
-def spec_of(args: argparse.Namespace, kind: type[Spec]) -> Spec:
-    """The job's spec. Raises FairflError if it is not JSON of this model."""
-    return from_text(args.spec, kind, "--spec")

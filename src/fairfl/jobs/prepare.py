@@ -19,6 +19,7 @@ from fairfl.experiments.plugins import known
 from fairfl.jobs import job
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import checked
+from fairfl.values.json_text import from_text
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
@@ -70,7 +71,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     args = parser.parse_args(argv)
 
-    spec = job.spec_of(args, PrepareSpec)
+    spec = from_text(args.spec, PrepareSpec, "--spec")
     module = load(spec.name)
     options = checked(spec.options, module.Config, "--spec", "options")
     with job.run_context(args, args.out):
