@@ -118,6 +118,15 @@ def test_a_phone_loses_nothing(page, address):
     assert page.js(f"return {cells}.length > 4 && {outside}") == 0
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_first_table_breaks_its_lines_before_it_scrolls(page, width):
+    """The claims of each paper once lay behind its right edge."""
+    page.width(width, phone=width < 1000)
+    page.js("document.querySelector('table.papers tbody td:last-child').textContent = arguments[0]", "8 refuted, " * 9)
+    scroll = "document.querySelector('.scroll:has(> table.papers)')"
+    assert page.js(f"return [{scroll}.scrollWidth <= {scroll}.clientWidth, {scroll}.clientWidth > 300]") == [True, True]
+
+
 def box(page, of: str) -> dict[str, float]:
     return page.js(f"const e = {of}, b = e.getBoundingClientRect();"
                    "return {top: b.top, bottom: b.bottom, left: b.left, right: b.right, width: b.width}")  # fmt: skip

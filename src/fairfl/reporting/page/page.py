@@ -54,11 +54,11 @@ SIGNS = {sign: words for _, sign, words in VERDICTS.values()} | {
 }
 STATUS: dict[str, tuple[str, str]] = {
     "supported": ("good", "✓"),
-    "inconclusive": ("near", "≈"),
+    "inconclusive": ("open", "?"),
     "refuted": ("bad", "✗"),
     "fitted": ("apart", "="),
     "not evaluated at this scale": ("apart", "≠"),
-    "missing numbers": ("none", "?"),
+    "missing numbers": ("none", "○"),
     "not testable from printed numbers": ("none", "–"),
 }
 
@@ -166,7 +166,7 @@ def artifact_view(
     }
     source = source.model_copy(update={"metrics": source.metrics | described})
     full, full_claims = ran_by_place(stored.numbers), {one.claim: one for one in stored.claims}
-    is_used = artifact.content == "used"
+    used = used_values(workload, paper) if artifact.content == "used" else ()
     return {
         "name": name,
         "paper": source,
@@ -176,7 +176,7 @@ def artifact_view(
         "failed": "",
         "footnote": files.remarks(f"{path}.csv") if artifact.plot else [],
         "tables": table_views(lines, source, artifact, details, rounds, full),
-        "words": words_of(artifact, used_values(workload, paper) if is_used else ()),
+        "words": words_of(artifact, used),
         "claims": [(one, source, artifact, full_claims.get(one.claim)) for one in here.claims],
         "rankings": [(metric_name(source, one.metric), one) for one in here.rankings],
         "made": describe_runs(own),
@@ -242,10 +242,7 @@ def render(
     printed = workload.artifacts.keys() - readings - own
     quoted = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
     here_printed, stored_printed = here.of(printed), stored.of(printed)
-    scales = {
-        workload.scale.scale: here_printed.numbers,
-        "full scale": stored_printed.numbers,
-    }
+    scales = {workload.scale.scale: here_printed.numbers, "full scale": stored_printed.numbers}
     main = stored_printed if stored.numbers else here_printed
     return template("page.html.j2").render(
         scale=workload.scale,

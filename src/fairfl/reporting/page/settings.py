@@ -42,7 +42,6 @@ def values_in_rows(artifacts: Iterable[Artifact]) -> dict[str, dict[str, dict[st
     """Values that hyper-parameters have in rows of artifacts: algorithm -> hyper-parameter -> values."""
     used: dict[str, dict[str, dict[str, None]]] = {}
     for row in (row for artifact in artifacts for row in artifact.rows):
-        of_algorithm = used.setdefault(row.algorithm, {})
         for name, value in row.hyperparameters.items():
-            of_algorithm.setdefault(name, {})[str(value)] = None
+            used.setdefault(row.algorithm, {}).setdefault(name, {})[str(value)] = None
     return used
