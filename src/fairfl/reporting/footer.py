@@ -2,6 +2,7 @@
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -68,7 +69,8 @@ def condensed(sources: Iterable[str]) -> list[str]:
         codes[code] = None
     texts = []
     for base, (seeds, codes) in groups.items():
-        stored = " and ".join(filter(None, codes))
+        # Three codes; of more two, as records of many days have more of them than there is table.
+        stored = textwrap.shorten(" and ".join(filter(None, codes)), 46, placeholder=" others")
         how = CODE.replace("; ", "; in part ") if "" in codes else CODE
         texts.append(base + _spelled(sorted(seeds)) + (how + stored if stored else ""))
     return texts

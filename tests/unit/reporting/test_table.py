@@ -13,7 +13,7 @@ import pytest
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.footer import Facts
+from fairfl.reporting.footer import Facts, condensed
 from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_page, latex_table
 from tests.defaults import CONFIG
@@ -88,16 +88,23 @@ def test_a_column_for_all_clients_is_a_column_for_each(spec, tmp_path):
     assert r"| loss, north \$ ↓ | loss, client 10 ↓ |" in md and r"loss, north \$ $\downarrow$" in tex
 
 
+def test_a_source_of_many_codes_names_two():
+    codes = [f"{code:012x}" for code in range(15)]
+    sources = [f"MNIST; stored with the code of {code}" for code in codes]
+    assert condensed(sources[:3]) == [f"{sources[0]} and {codes[1]} and {codes[2]}"]
+    assert condensed(sources) == [f"{sources[0]} and {codes[1]} and others"]
+
+
 def test_one_seed_has_no_spread(spec, tmp_path):
     one = {key: values for key, values in NUMBERS.items() if key[2] == 0}
     spec["files"]["tidy"]["emnist_a0.1"] = tidy(tmp_path / "one.csv", one)
     spec["settings"]["emnist_a0.1"]["seeds"] = 1
     csv, md, tex = build(spec)
     assert "±" not in md and r"\pm" not in tex
-    assert "1 seed." in md and "Fewer seeds" not in md
+    assert "1 seed." in md and "Seeds run" not in md
     assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
     spec["settings"]["emnist_a0.1"]["seeds"] = 3
-    assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
+    assert build(spec)[1].endswith(" Seeds run: only 1.\n")  # all rows have so many
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ def _line(
             beside = f"({ours.censored} of {ours.seeds} seeds)"
         elif ours.seeds > 1 and ours.std is not None:
             beside = f"(± {printed_spread(ours.std, ours.unit, digits)})"
+            if origin(metric) == "tidy":
+                inputs.say("± one standard deviation over seeds.")
         value = math.nan if ours.mean is None else ours.mean
         value = float(text) if math.isfinite(value) else value
         score = value * {"up": 1, "down": -1, None: math.nan}[described.direction]
@@ -114,7 +116,7 @@ def say_missing(inputs: Inputs, numbers: pd.DataFrame, names: dict[str, str]) ->
             fewer.setdefault(number, []).append(name)
     for number, some in fewer.items():
         if len(some) == len(seeds):
-            inputs.say(f"Fewer seeds: {number}.")
+            inputs.say(f"Seeds run: only {number}.")
         else:
             inputs.remark(f"Only {plural(number, 'seed')}", some)
 

@@ -84,11 +84,11 @@ def tabulars(
 
     def tabular(markup: Markup, pivot: Pivot) -> str:
         columns, index = (
-            [[texts(markup, heading) for heading in headings] for headings in heads]
-            for heads in (
-                pivot.heads(side, metrics, settings, words)
-                for side in (pivot.cells.columns, pivot.cells.index)
-            )
+            [
+                [texts(markup, heading) for heading in headings]
+                for headings in pivot.heads(side, metrics, settings, words)
+            ]
+            for side in (pivot.cells.columns, pivot.cells.index)
         )
         above = [list(chain(*headings)) for headings in columns]
         depth = max(map(len, above))
