@@ -35,8 +35,8 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     # Each dollar that does not belong to a formula is a dollar, not the beginning of one.
     spec = ArtifactSpec.model_validate(_with_dollars(spec.model_dump(mode="json")))
     module = importlib.import_module(f"fairfl.reporting.plots.{spec.artifact.plot}")
-    file, where = f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options"
-    config = check(spec.artifact.options, module.Config, file, where)
+    where = f"artifacts.{spec.id}.options"
+    config = check(spec.artifact.options, module.Config, f"papers/{spec.paper}.yaml", where)
     inputs, name = Inputs(spec), f"{spec.paper}, {spec.artifact.title}."
     with style.applied():
         try:
@@ -46,8 +46,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
             head, note = f"{spec.telling} {head}".strip(), [f"{name} {scale}", *note]
         except NoRunsError as error:
             figure, frame = style.canvas(style.COLUMN, 1.2), pd.DataFrame({"setting": []})
-            text = textwrap.fill(str(error), 50)
-            figure.text(0.5, 0.6, text, ha="center", va="center", color=style.GREY)
+            style.write_not_run(figure.subplots(), str(error))
             head, note = "", [f"{name} Scale: {spec.scale}."]
         printed = sorted(note, key=lambda sentence: "Partition: " in sentence)
         footer = " ".join(printed) if spec.footnote else ""

@@ -289,23 +289,25 @@ class Inputs(Footer):
 
     # -- what is missing --------------------------------------------------------------------------
     def measured(self) -> list[ShownRow]:
-        """The rows that have numbers; the others are remarked upon."""
-        return self._present(
-            lambda row: self.ours.has(
-                row.variant, [s for s in self.settings if row in self.rows_in(s)]
-            )
-        )
+        """The rows that have numbers; what has none is remarked upon."""
+        return self._present(lambda row, setting: self.ours.has(row.variant, [setting]))
 
     def trained(self, rounds: pd.DataFrame) -> list[ShownRow]:
-        """The rows that have rounds in a frame; the others are remarked upon."""
-        return self._present(lambda row: not row.of(rounds).empty)
+        """The rows that have rounds in a frame; what has none is remarked upon."""
+        return self._present(lambda row, setting: (row.of(rounds)["setting"] == setting).any())
 
-    def _present(self, has_results: Callable[[ShownRow], bool]) -> list[ShownRow]:
-        """Raises NoRunsError without any result."""
-        present = [row for row in self.rows if has_results(row)]
+    def _present(self, has_results: Callable[[ShownRow, str], bool]) -> list[ShownRow]:
+        """The rows with results in any setting. Raises NoRunsError without any result."""
+        ran = {s: [row for row in self.rows_in(s) if has_results(row, s)] for s in self.settings}
+        present = [row for row in self.rows if any(row in rows for rows in ran.values())]
         if not present:
             raise NoRunsError("Not run at this scale.")
         self.remark("Not run", dict.fromkeys(row.label for row in self.rows if row not in present))
+        for setting, rows in ran.items():
+            here = (row for row in self.rows_in(setting) if row in present and row not in rows)
+            absent = ", ".join(row.label for row in here)
+            if rows and absent:  # a setting without any is named as a whole
+                self.remark("Not run", [f"{absent} ({self.names[setting]})"])
         return present
 
     @cached_property
@@ -320,7 +322,7 @@ class Inputs(Footer):
         return Counter((setting, Variant.from_csv(*variant)) for setting, *variant in runs)
 
     def drawn_of(self, setting: str) -> str:
-        """'3 seeds', '1 to 2 of 5 seeds': seeds of a setting's rows, of all planned ones; '' if none needs any."""
+        """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
         every = (self._drawn_seeds[setting, row.variant] for row in self.rows_in(setting))
         seeds, planned = sorted(filter(None, every)), self.spec.settings[setting].seeds
         if not seeds:

@@ -105,14 +105,13 @@ def points_of(
             if cell := inputs.cell(setting, row, metric):
                 records.append(("ours", *names, *mean_and_std(cell), cell.seeds))
                 if math.isnan(records[-1][-3]):
-                    where = inputs.names[setting]
-                    inputs.remark("Diverged, not drawn", [f"{row.label} ({where})"])
+                    inputs.remark("Diverged, not drawn", [f"{row.label} ({inputs.names[setting]})"])
             if (paper := inputs.reported_point(setting, row, metric)) is not None:
                 records.append(("paper", *names, paper, math.nan, math.nan))
     return pd.DataFrame(records, columns=POINTS)
 
 
-def paper_entry(frame: pd.DataFrame) -> dict[str, style.Look]:
+def paper_entry(frame: pd.DataFrame, **more: Any) -> dict[str, style.Look]:
     """The legend's entry of the paper's numbers; {} if a frame has none."""
-    look: style.Look = {"color": style.GREY, "marker": "o"} | style.HOLLOW
+    look: style.Look = {"color": style.GREY, "marker": "o"} | style.HOLLOW | more
     return {"the paper's": look} if "paper" in set(frame["kind"]) else {}

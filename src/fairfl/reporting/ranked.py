@@ -7,7 +7,7 @@ import pandas as pd
 
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import interval, mean_ranks
-from fairfl.reporting.inputs import Inputs, ShownRow
+from fairfl.reporting.inputs import Inputs, NoRunsError, ShownRow
 from fairfl.runtime.errors import FairflError
 
 COLUMNS = ["setting", "algorithm", "hyperparameters", "metric", "rank", "low", "high", "seeds"]
@@ -57,12 +57,13 @@ def split(inputs: Inputs, apart: list[str]) -> tuple[list[ShownRow], list[ShownR
     return [row for row in rows if row not in own], own
 
 
-def ranked(inputs: Inputs, rows: list[ShownRow], metrics: list[str]) -> Ranked | None:
+def ranked(inputs: Inputs, metrics: list[str], apart: list[str]) -> Ranked:
     """Ranks of the means over the seeds that all rows have, by the first of the metrics that the artifact has there.
 
-    A setting in which a row has no number is left out and remarked upon; None if no setting or row is left. Raises
-    FairflError if a metric has no better direction.
+    A setting in which a row has no number is left out and remarked upon. Raises NoRunsError if no setting or row is
+    left, FairflError if a metric has no better direction.
     """
+    rows, _ = split(inputs, apart)
     scores, used, ways = {}, {}, []
     for setting in inputs.settings if rows else ():
         columns = [set(inputs.spec.artifact.columns_for(row.algorithm, setting)) for row in rows]
@@ -86,7 +87,7 @@ def ranked(inputs: Inputs, rows: list[ShownRow], metrics: list[str]) -> Ranked |
         used[setting] = metric
         ways.append(direction)
     if not used:
-        return None
+        raise NoRunsError("No setting in which all methods were run.")
     places = mean_ranks([*scores.values()], ways)
     low, high = interval([*scores.values()], ways)
     order = np.argsort(places.mean(axis=0), kind="stable")

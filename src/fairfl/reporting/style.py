@@ -195,17 +195,23 @@ def client_keys(names: Sequence[str]) -> dict[str, Look]:
 
 
 def legend_above(figure: Figure, entries: Mapping[str, Look]) -> None:
-    """Draw one legend for all panels, above them, in as many columns as fit: 19 letters an inch, 5 around a label."""
+    """Draw one legend for all panels, above them, in as few lines as fit: 19 letters an inch, 5 around a label."""
     handles = [Line2D([], [], label=label, **look) for label, look in entries.items()]
-    columns = int(figure.get_figwidth() * 19 / (max(map(len, entries), default=0) + 5))
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=max(1, min(columns, len(handles)))
-    )
+    fit = int(figure.get_figwidth() * 19 / (max(map(len, entries)) + 5))
+    lines = -(-len(handles) // max(1, fit))
+    # Columns are filled one after the other: with more of them than the lines need, the last lines are nearly empty.
+    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // lines))
 
 
-def write_not_run(axes: Axes) -> None:
-    """Say in an empty panel why it is empty."""
-    axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
+def write_not_run(axes: Axes, text: str = "not run") -> None:
+    """Say in an empty panel why it is empty. An axis that no other panel shares has no numbers to show."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY)
+    for axis, shared in (
+        (axes.xaxis, axes.get_shared_x_axes()),
+        (axes.yaxis, axes.get_shared_y_axes()),
+    ):
+        if len(shared.get_siblings(axes)) == 1:
+            axis.set_ticks([])
 
 
 def write(axes: Axes, text: str, at: Any, away: Any, **options: Any) -> None:

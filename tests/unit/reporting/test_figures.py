@@ -34,10 +34,14 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
     around = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_write_around", lambda _, head, text, more: around.append((head, text)))
+        patch.setattr(figures, "_write_around", lambda figure, head, text, more: around.append((figure, head, text)))
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
-    assert around == [("", "eagle, Figure 4. Scale: quick.")]  # no seeds and no stand-in of what was not run
+    ((figure, *texts),) = around
+    assert texts == ["", "eagle, Figure 4. Scale: quick."]  # no seeds and no stand-in of what was not run
+    (axes,), (said,) = figure.axes, figure.axes[0].texts  # in the middle of a frame, so that the saved picture has both
+    assert said.get_text() == "Not run at this scale." and said.get_position() == (0.5, 0.5)
+    assert [*axes.get_xticks(), *axes.get_yticks()] == []
     with pytest.raises(NoRunsError, match="Not run at this scale"):
         Inputs(demo.parsed(spec)).measured()
 

@@ -5,6 +5,7 @@ import io
 import json
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement.results import drawn_values
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.plots import metric_curves
 from fairfl.reporting.plots.one_step import Toy
 from fairfl.reporting.plots.weight_paths import mean_loss
 from fairfl.runtime.errors import FairflError
@@ -138,7 +140,9 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     ]  # fmt: skip
     titles = [f"Data {name} (blobs for EMNIST)" for name in "ABC"]
     assert [axes.get_title(loc="left") for axes in drawing.axes] == [*titles, "", "", ""]
-    assert drawing.axes[2].texts[0].get_text() == "not run"
+    empty = drawing.axes[2]  # no numbers of its own at its left, those of the panel below it at its foot
+    assert empty.texts[0].get_text() == "not run"
+    assert [*empty.get_yticks()] == [] and [*empty.get_xticks()] == [0, 15, 45, 90]
     titles = ["accuracy (percent)", "", "", "variance (percent²)", "", ""]
     assert [axes.get_ylabel() for axes in drawing.axes] == titles and drawing.axes[3].get_xlabel() == "θ"
     (legend,) = drawing.legends
@@ -148,6 +152,20 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     assert right.get_lines()[0].get_ydata().tolist() == pytest.approx([91, 81, math.nan, 61], nan_ok=True)  # no bridge
     faces = {(*line.get_xdata(),): line.get_markerfacecolor() for line in reversed(left.get_lines())}
     assert faces[15,] == "none" != faces[0, 15, 45, 90]
+
+
+def test_a_sweep_has_room_around_all_its_places_and_says_what_was_run_in_one_setting_only(sweep):
+    """Of one angle alone, half the mark once lay behind the axis."""
+    path = Path(sweep["files"]["tidy"]["all"])
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if "theta" not in line) + "\n")
+    drawing, _, remarks = drawn(sweep)
+    low, high = drawing.axes[0].get_xlim()
+    assert low < -2 and high > 92 and [*drawing.axes[0].get_xticks()] == [0, 15, 45, 90]
+    path.write_text("\n".join(line for line in lines if f"{B}," not in line or "theta" not in line) + "\n")
+    _, _, remarks = drawn(sweep)
+    angles = "; ".join(f"FedEBA+ α = 0.9, θ = {angle}" for angle in (45, 15, 90))
+    assert f"Not run: {angles.replace('; ', ', ')} (Data B)." in remarks
 
 
 def test_bold_lines_stand_above_the_legend_in_the_saved_picture(sweep, monkeypatch):
@@ -251,7 +269,43 @@ def test_paired_differences_are_corrected_within_a_panel(tmp_path):
     spec["artifact"]["options"] = {"of": ["fedavg"]}
     drawing, frame, _ = drawn(spec)
     assert "p_holm" not in frame
+    (legend,) = drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg minus …"]
+    assert [text.get_text() for text in drawing.axes[0].get_yticklabels()] == ["q-FFL", "AFL", "EAGLE"]
     assert "white" not in [mark.get_markerfacecolor() for mark in drawing.axes[0].get_lines()]
+
+
+def test_a_mark_at_the_end_of_the_share_of_pairs_is_whole(tmp_path):
+    """AFL wins each pair, q-FFL none: their marks lie within the panel."""
+    losses = {"fedavg": 2, "qffl": 3, "afl": 1}
+    lines = [(*run, "", 0, "loss", losses[run[1]], "nats") for run in product((A, B), losses)]
+    files = {"tidy": {"all": demo.tidy(tmp_path / "all.csv", lines)}}
+    metrics = {"loss": described("worst loss", "nats", "down")}
+    spec = metric_spec("factor_ranks", files, metrics, plain(losses), (A, B), metrics=["loss"], baseline="fedavg")
+    drawing, frame, _ = drawn(spec)
+    assert {0.0, 0.5, 1.0} == set(frame["better"])
+    low, high = drawing.axes[1].get_xlim()
+    assert low < -0.02 and high > 1.02
+
+
+# -- curves and points ------------------------------------------------------------------------
+def test_rows_of_one_colour_have_other_marks_and_dashes(sweep):
+    rows = [{"algorithm": "fedeba_plus", "hyperparameters": {"alpha": a, "tau": t}} for a, t in product((1, 2), (3, 4))]
+    sweep["artifact"]["rows"] = rows
+    inputs = Inputs(demo.parsed(sweep))
+    looks = list(metric_curves.looks(inputs, inputs.rows, "alpha").values())
+    assert [look["color"] for look in looks] == sorted([look["color"] for look in looks], key=looks[0]["color"].__ne__)
+    assert len({look["marker"] for look in looks}) == 4 and len({str(look["linestyle"]) for look in looks}) == 2
+
+
+def test_points_of_the_paper_have_no_line_in_the_legend(sweep):
+    sweep["artifact"] |= {"plot": "metric_scatter", "options": {"x": "accuracy_global", "y": "accuracy_var"}}
+    path = Path(sweep["files"]["reported"]["table7"])
+    path.write_text(path.read_text() + f'table7,{A},fedeba_plus,"alpha=0.9,theta=15",accuracy_var,71.5,,,percent2,\n')
+    drawing, frame, _ = drawn(sweep)
+    assert "paper" in set(frame["kind"])
+    (legend,) = drawing.legends
+    assert {line.get_linestyle() for line in legend.get_lines()} == {"None"}
 
 
 # -- FOCUS ------------------------------------------------------------------------------------

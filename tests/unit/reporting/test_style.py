@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -79,6 +80,16 @@ def test_algorithms_stay_apart_from_the_clients_beside_them() -> None:
     for name in ("fedeba", "qffl", "afl", "eagle"):
         for client in range(2):
             assert distance(style.algorithm_looks()[name][0], style.client_colors(2)[client]) >= APART, (name, client)
+
+
+@pytest.mark.parametrize(("entries", "columns"), [(8, 8), (9, 5), (11, 6), (17, 6)])
+def test_lines_of_a_legend_are_of_like_length(entries: int, columns: int) -> None:
+    """Eight of these labels fit side by side: nine are five and four, not eight and one."""
+    figure = style.canvas(style.PAGE, 2)
+    style.legend_above(figure, {f"{number:011}": {} for number in range(entries)})
+    figure.draw_without_rendering()
+    tops = Counter(round(text.get_window_extent().y0) for text in figure.legends[0].get_texts())
+    assert max(tops.values()) == columns and min(tops.values()) > columns - len(tops)
 
 
 def test_fonts_in_a_pdf_have_their_letters_and_no_tables_to_set_text_by() -> None:

@@ -11,8 +11,8 @@ from pydantic import Field
 from fairfl.experiments.base import Labelled, Names
 from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, NoRunsError
-from fairfl.reporting.ranked import ranked, ranked_by, split
+from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.ranked import ranked, ranked_by
 
 NEEDS = ("tidy",)
 DRAWS_COLUMNS = True
@@ -37,10 +37,7 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
-    together, _ = split(inputs, config.apart)
-    group = ranked(inputs, together, config.metrics)
-    if group is None:
-        raise NoRunsError("No setting in which all methods were run.")
+    group = ranked(inputs, config.metrics, config.apart)
     settings, methods = group.places.shape
     frame = group.frame().assign(cd=float("nan"), p=float("nan"))
     difference, bars = 0.0, []

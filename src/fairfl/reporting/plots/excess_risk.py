@@ -54,8 +54,7 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
-    setting = inputs.settings[0]
-    rows = inputs.measured()
+    setting, rows = inputs.settings[0], inputs.measured()
     agents = by_cluster(inputs, setting)
     names = _cluster_names(inputs, agents, config)
     frame = pd.concat([_split(inputs, setting, row, agents) for row in rows], ignore_index=True)

@@ -18,7 +18,7 @@ from fairfl.experiments.variant import selected_by
 from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NoRunsError, ShownRow
-from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+from fairfl.reporting.ranked import Ranked, ranked, ranked_by
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -49,12 +49,11 @@ class Config(Labelled):
 
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
-    together, _ = split(inputs, config.apart)
-    group = ranked(inputs, together, config.metrics)
+    group = ranked(inputs, config.metrics, config.apart)
     baseline = selected_by(config.baseline)
-    base = next((row for row in together if baseline in (row.algorithm, row.variant)), None)
-    if group is None or base is None:
-        raise NoRunsError("No setting in which all methods and the baseline were run.")
+    same = (row for row in inputs.rows if baseline in (row.algorithm, row.variant))
+    if (base := next((row for row in same if row in group.rows), None)) is None:
+        raise NoRunsError("The baseline was not run.")
     won = {
         row: [_won(inputs, setting, row, base, metric) for setting, metric in group.metrics.items()]
         for row in group.rows
@@ -150,7 +149,7 @@ def _drawing(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> 
     right.axvline(0.5, color=style.GREY, linewidth=0.7)
     right.hlines(heights, overall["low"], overall["high"], color="black", linewidth=1.3)
     right.plot(overall["better"], heights, "o", color="black")
-    right.set(xlim=(0, 1), xlabel=f"share of pairs\nbetter than {base.label}")
+    right.set(xlim=(-0.04, 1.04), xlabel=f"share of pairs\nbetter than {base.label}")
     right.grid(axis="y", visible=False)
     right.tick_params(axis="y", length=0, labelleft=False)
     return figure

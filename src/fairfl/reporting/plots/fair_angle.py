@@ -55,16 +55,9 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     axes.set(xlim=(0, size), ylim=(0, size), aspect="equal", xticks=[], yticks=[])
     axes.set(xlabel="loss of client 1", ylabel="loss of client 2")
     low, high = _DIAGONAL - config.theta, _DIAGONAL + config.theta
-    cone = Wedge((0, 0), 2 * size, low, high, facecolor=style.BLUE, alpha=0.1, linewidth=0)
+    cone = Wedge((0, 0), 2 * size, low, high, facecolor=(style.BLUE, 0.1), edgecolor=style.BLUE)
+    cone.set(linestyle=style.dash(1), linewidth=0.8)
     axes.add_patch(cone)
-    for angle in (low, high):
-        axes.axline(
-            (0, 0),
-            tuple(_direction(angle)),
-            color=style.BLUE,
-            linestyle=style.dash(1),
-            linewidth=0.8,
-        )
     for angle, name, color in (
         (_DIAGONAL + config.theta / 2, "model", style.BLUE),
         (low - 3, "gradient", style.RED),
@@ -80,8 +73,11 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
             rotation=angle,
             rotation_mode="anchor",
         )
-    named = {"vector of ones": style.DARK, "losses, unfair": style.RED}
-    named["losses, fair enough"] = style.BLUE
+    named = {
+        "vector of ones": style.DARK,
+        "losses, unfair": style.RED,
+        "losses, fair enough": style.BLUE,
+    }
     for (name, vector), color in zip(vectors.items(), named.values(), strict=True):
         style.arrow(axes, vector, color)
         label = "$F$" if name in angles else r"$\mathbf{1}$"
@@ -92,10 +88,8 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     _draw_arc(axes, high, 0.3 * size, style.DARK, "θ")
     style.legend_above(figure, {label: {"color": color} for label, color in named.items()})
     ends = pd.DataFrame(vectors, ["x", "y"]).T.rename_axis("algorithm").reset_index()
-    degrees_of = angles | {"theta": config.theta}
-    numbers = pd.DataFrame(
-        {"algorithm": list(degrees_of), "value": list(degrees_of.values()), "metric": "angle_deg"}
-    )
+    values = pd.Series(angles | {"theta": config.theta}, name="value").rename_axis("algorithm")
+    numbers = values.reset_index().assign(metric="angle_deg")
     frame = pd.concat([ends.assign(metric=""), numbers], ignore_index=True)
     return figure, frame[COLUMNS]
 

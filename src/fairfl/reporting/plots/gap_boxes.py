@@ -31,13 +31,19 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     names = list(colors)
     points = [_of_clients(inputs, s, row, config.family) for s in inputs.settings for row in rows]
     frame = pd.concat(filter(len, points), ignore_index=True)
-    most = frame["client"].max()
+    most = max(frame["client"].max(), 1)
 
     def draw_panel(axes: Axes, numbers: pd.DataFrame) -> None:
-        boxes: style.Look = {"positions": range(len(names)), "tick_labels": names, "widths": 0.62}
         values = [numbers["value"][numbers["line"] == name] for name in names]
-        axes.boxplot(values, orientation="horizontal", showfliers=False, **boxes)
-        at = numbers["line"].map(names.index) + (numbers["client"] / max(most, 1) - 0.5) * 0.4
+        axes.boxplot(
+            values,
+            orientation="horizontal",
+            showfliers=False,
+            positions=range(len(names)),
+            tick_labels=names,
+            widths=0.62,
+        )
+        at = numbers["line"].map(names.index) + (numbers["client"] / most - 0.5) * 0.4
         axes.scatter(numbers["value"], at, s=6, c=numbers["line"].map(colors), zorder=3)
         axes.axvline(0, **style.ZERO)
         axes.locator_params(axis="x", nbins=6)
@@ -46,9 +52,15 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 
     titles = inputs.titles if len(inputs.titles) > 1 or config.labels else {}
     finite = frame[np.isfinite(frame["value"])]
-    shared: style.Look = {"col_order": inputs.settings, "sharex": False}
-    height = 0.27 * len(names)
-    grid = panels(finite, draw_panel, titles, height, col="setting", **shared)
+    grid = panels(
+        finite,
+        draw_panel,
+        titles,
+        0.27 * len(names),
+        col="setting",
+        col_order=inputs.settings,
+        sharex=False,
+    )
     grid.set_axis_labels("loss gap of a client (nats)", "")
     return grid.figure, frame[COLUMNS]
 

@@ -3,7 +3,7 @@
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints: side by side in one
 setting; with several settings they are the lines of a grid whose columns are the settings, or the other way round. A
 line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the
-line instead of leaving the mean. Colour, marker and dashes are the algorithm's, or colour and marker the value of a
+line instead of leaving the mean. Colour, marker and dashes are the algorithm's, or colour is the value of a
 hyper-parameter; rows of one algorithm have its hue. Thin lines with circles
 are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers are at hand.
 """
@@ -121,7 +121,7 @@ def _numbers(
 
 
 def looks(inputs: Inputs, rows: list[ShownRow], color_by: str | None) -> dict[ShownRow, style.Look]:
-    """Looks of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows."""
+    """Looks of the algorithms; or colour by value of a hyper-parameter, dashes and marker by place among its rows."""
     look_of = style.looks(inputs)
     if color_by:
         value_of = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
@@ -130,10 +130,11 @@ def looks(inputs: Inputs, rows: list[ShownRow], color_by: str | None) -> dict[Sh
         for row in rows:
             at = values.index(value_of[row])
             same = [other for other in rows if value_of[other] == value_of[row]]
+            number = same.index(row)
             look_of[row] = {
                 "color": colors[at],
-                "marker": style.marker(at),
-                "linestyle": style.dash(same.index(row)),
+                "marker": style.marker(at + number * len(values)),
+                "linestyle": style.dash(number),
             }
     sparse = {row: (0.12 * number / len(rows), 0.12) for number, row in enumerate(rows)}
     return {row: look_of[row] | {"markevery": sparse[row]} for row in rows}

@@ -65,10 +65,11 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         sharey=False,
     )
     grid.set_axis_labels(inputs.axis(config.x), inputs.axis(config.y))
-    style.legend_above(grid.figure, {**looks, **paper_entry(marks)})
+    style.legend_above(grid.figure, {**looks, **paper_entry(marks, linestyle="none")})
     for setting, text in config.missing.items():
-        where = inputs.names.get(setting, setting)
-        inputs.remark("Not in the paper's panels", [f"{text} ({where})"])
+        inputs.remark(
+            "Not in the paper's panels", [f"{text} ({inputs.names.get(setting, setting)})"]
+        )
     if marks["seeds"].max() > 1:
         inputs.say_bars(marks["seeds"])
     return grid.figure, marks[COLUMNS]

@@ -7,8 +7,6 @@ line. Empty marks on a thin line are the paper's numbers, drawn if nothing but
 the seeds differs from its setting and they are at hand.
 """
 
-from collections import Counter
-
 import pandas as pd
 from matplotlib.axes import Axes
 from pydantic import Field, model_validator
@@ -62,14 +60,23 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         axes.errorbar("x", "mean", "std", data=points.sort_values("x"), elinewidth=0.7, **look)
 
     swept: style.Look = {"row": "metric", "col": "setting"} if config.key else {"col": "metric"}
-    x_label = config.x_label or symbol(config.key or "")
-    grid = metric_panels(inputs, frame, looks, draw_line, x_label, sharey=False, **swept)
-    # All places of the sweep, so that one of five that were run does not look like all there is.
+    grid = metric_panels(
+        inputs,
+        frame,
+        looks,
+        draw_line,
+        config.x_label or symbol(config.key or ""),
+        sharey=False,
+        **swept,
+    )
+    # All places of the sweep, so that one of five that were run does not look like all there is, with room around them.
     ticks = sorted(set(places.values()))
     grid.set(xscale="log" if config.log else "linear")
-    grid.set(xticks=ticks, xticklabels=[f"{x:g}" for x in ticks])
     for axes in grid.axes.flat:
+        axes.update_datalim([(x, x) for x in ticks], updatey=False)
+        axes.autoscale_view(scaley=False)
         axes.minorticks_off()
+    grid.set(xticks=ticks, xticklabels=[f"{x:g}" for x in ticks])
     if frame["seeds"].max() > 1:
         inputs.say_bars(frame["seeds"])
     else:
@@ -80,6 +87,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
 def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]:
     """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
     at: dict[tuple[str, ShownRow], float] = {}
+    marks = set()
     for setting in inputs.settings:
         for row in inputs.rows_in(setting):
             values = dict(row.variant.values)
@@ -91,11 +99,10 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, ShownRow], float]
                 )
             if config.log and x <= 0:
                 raise FairflError(f"{inputs.where}.options.log: {row.label!r} stands at {x:g}")
+            if (setting, row.algorithm, x) in marks:
+                raise FairflError(
+                    f"{inputs.where}: two rows of {row.algorithm} stand at {x:g} in {setting}"
+                )
+            marks.add((setting, row.algorithm, x))
             at[setting, row] = float(x)
-    counts = Counter((setting, row.algorithm, x) for (setting, row), x in at.items())
-    for (setting, algorithm, x), rows in counts.items():
-        if rows > 1:
-            raise FairflError(
-                f"{inputs.where}: two rows of {algorithm} stand at {x:g} in {setting}"
-            )
     return at

@@ -177,9 +177,8 @@ def _draw_losses(
     axes: Axes, toy: Toy, curves: list[pd.DataFrame], marks: pd.DataFrame, looks: dict[ShownRow, style.Look]
 ) -> None:  # fmt: skip
     for k, (curve, color) in enumerate(zip(curves, style.client_colors(2), strict=True)):
-        axes.plot(
-            curve["x"], curve["loss"], color=color, label=f"$F_{k + 1}$, loss of client {k + 1}"
-        )
+        label = f"$F_{k + 1}$, loss of client {k + 1}"
+        axes.plot("x", "loss", data=curve, color=color, label=label)
     start = f"start, gap {toy.gap(toy.start):.2f}"
     axes.axvline(toy.start, color=style.GREY, linestyle=style.dash(2), zorder=1, label=start)
     axes.plot(
@@ -201,8 +200,7 @@ def _draw_losses(
             look |= style.HOLLOW | {"label": f"{mark.row.label}, the paper's"}
         axes.plot([mark.x, mark.x], toy.losses(mark.x), zorder=3, **look)
     top = max(toy.local_losses.max(), toy.losses(marks["x"].to_numpy()).max())
-    ends = curves[0]["x"].min(), curves[0]["x"].max()
-    axes.set(xlabel="model x", ylabel="client loss", xlim=ends, ylim=(-0.04 * top, 1.15 * top))
+    axes.set(xlabel="model x", ylabel="client loss", xmargin=0, ylim=(-0.04 * top, 1.15 * top))
 
 
 def _draw_gaps(

@@ -57,6 +57,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     low, high = looks.values()
     single = low | seed | {"color": style.GREY}
-    entries = {"min over clients": low, "max over clients": high, "single seed": single}
-    style.legend_above(figure, entries)
+    style.legend_above(
+        figure, {"min over clients": low, "max over clients": high, "single seed": single}
+    )
     return figure, frame

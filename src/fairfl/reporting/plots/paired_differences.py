@@ -45,7 +45,9 @@ class Config(Labelled):
 
 def draw(inputs: Inputs, config: Config) -> style.Drawing:
     others, own = split(inputs, config.of)
-    looks, metrics = style.looks(inputs), inputs.spec.artifact.columns
+    marks: style.Look = {"linestyle": "none", "markersize": 3.2}
+    looks = {row: look | marks for row, look in style.looks(inputs).items()}
+    metrics = inputs.spec.artifact.columns
     cells = product(inputs.settings, metrics)
     frames = [_differences(inputs, *cell, own, others, config.holm) for cell in cells]
     frame = pd.concat(frames, ignore_index=True)
@@ -58,27 +60,34 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
                 part["difference"] - part["low"],
                 part["high"] - part["difference"],
             ]
-            look = looks[row] | {"linestyle": "none", "markersize": 3.2}
-            axes.errorbar(part["difference"], height, xerr=ends, **look)
+            axes.errorbar(part["difference"], height, xerr=ends, **looks[row])
             if config.holm:
                 open_ones = ~(part["p_holm"] < 0.05)
                 white = {"markerfacecolor": "white", "zorder": 3}
-                axes.plot(part["difference"][open_ones], height[open_ones], **look | white)
+                axes.plot(part["difference"][open_ones], height[open_ones], **looks[row] | white)
         axes.axvline(0, **style.ZERO)
 
     titles = {
         (s, metrics[0]): title for s, title in inputs.titles.items() if len(inputs.titles) > 1
     }
     height = 0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))
-    facets: style.Look = {"row": "setting", "row_order": inputs.settings, "sharex": "col"}
-    facets |= {"col": "metric", "col_order": metrics}
-    grid = panels(frame, draw_panel, titles, height, **facets)
+    grid = panels(
+        frame,
+        draw_panel,
+        titles,
+        height,
+        row="setting",
+        row_order=inputs.settings,
+        col="metric",
+        col_order=metrics,
+        sharex="col",
+    )
     grid.set(yticks=range(len(others)), ylim=(len(others) - 0.4, -0.6))
     for axes in grid.axes.flat:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
     for axes in grid.axes[:, 0]:
-        axes.set_yticklabels([f"– {row.label}" for row in others])
+        axes.set_yticklabels([row.label for row in others])
     better = own[0].label if len(own) == 1 else "the first"
     for axes, metric in zip(grid.axes[-1], metrics, strict=True):
         if _cut(axes, frame["difference"][frame["metric"] == metric]):
@@ -88,7 +97,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         side = {"up": "right", "down": "left", None: ""}[described.direction]
         better_side = f"\n{side}: {better} better" if side else ""
         axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + better_side)
-    style.legend_above(grid.figure, {row.label: looks[row] | {"linestyle": "none"} for row in own})
+    style.legend_above(grid.figure, {f"{row.label} minus …": looks[row] for row in own})
     if frame["low"].notna().any():
         inputs.say(
             f"Mark: mean difference over {seeds_text(frame['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."

@@ -63,10 +63,8 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         axes.set_aspect("equal")
         axes.set_axis_off()
     # Arrows do not set limits.
-    points = np.concatenate([g, h, [sums["projected"], optimum, [0, 0]]])
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = 0.08 * (high - low).max()
-    axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
+    axes.update_datalim([*g, *h, *sums.values()])
+    axes.margins(0.08)
     entries: dict[str, style.Look] = {
         f"client {name}": {"color": c} for name, c in zip(names, colors, strict=True)
     }

@@ -50,8 +50,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     grid = figure.add_gridspec(tall, 2 * across)
     frames, first = [], None
     for number, row in enumerate(rows):
-        place = grid[number // across, number % across]
-        axes = figure.add_subplot(place, sharex=first, sharey=first)
+        axes = figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first)
         first = first or axes
         frame = over_seeds(row.of(rounds), row, "loss_train")
         draw_curves(axes, frame, len(clients), config.log_x)
@@ -75,8 +74,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
         plane.plot(*theta[0, :2], **start, zorder=4)
         color = {"color": looks[row]["color"], "markeredgecolor": "white"}
         plane.plot(*theta[-1, :2], **end | color, zorder=5)
-    entries = {**style.client_keys(clients), **lines, "start": start, "end": end}
-    style.legend_above(figure, entries)
+    style.legend_above(figure, {**style.client_keys(clients), **lines, "start": start, "end": end})
     return figure, pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
