@@ -268,8 +268,10 @@ def main(argv: list[str] | None = None) -> None:
     print(*would_run(reasons, scale), "", *text, "", sep="\n")
     if budget is not None:
         print("the jobs above are of all runs, not only of the budget's")
-    if own := own_data.partition_own_data(planner.workload):
-        print(*(f"{name}: {'; '.join(sentences)}" for name, sentences in own.items()), "", sep="\n")
+    own = own_data.partition_own_data(planner.workload)
+    for row in rows:
+        if row.missing and row.setting in own:
+            print(f"{row.setting}: {'; '.join(own[row.setting])}")
     print(f"to run it: {command(root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})

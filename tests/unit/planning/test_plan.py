@@ -123,3 +123,11 @@ def test_every_rule_of_a_build_at_quick_has_seconds_for_the_first_line(root, mon
     jobs = {"train": 40, "table": 10, "page": 1}
     found = [reference.expected(*where, jobs) for where in (("quick", 2), ("quick", None), ("mine", 2))]
     assert found == ["; about 1 min 5 s", "", ""]
+
+
+def test_own_data_are_described_for_the_settings_that_run_not_for_those_of_their_searches(printed):
+    text = printed(papers=["fairbench"], settings=["fairbench_gaussian"])
+    assert [line for line in text if ": drawn as in " in line] == [
+        "fairbench_gaussian: drawn as in EAGLE, section 4 (synthetic data), seed 0"
+    ]
+    assert not [line for line in printed() if ": drawn as in " in line]
