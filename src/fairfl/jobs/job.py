@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from fairfl.runtime import (
     arithmetic,
     atomic,
+    cli,
     inputs,
     locks,
     opened,
@@ -102,10 +103,7 @@ def parser(rule: str, *options: str, spec: bool = True, **files: str) -> argpars
 
     `spec`: the job reads its own, which must be given.
     """
-    parser = Parser(
-        prog=f"python -m fairfl.jobs.{rule}",
-        description=str(sys.modules["__main__"].__doc__).partition("\n\n")[0],
-    )
+    parser = Parser(prog=f"python -m fairfl.jobs.{rule}", description=cli.describe_program())
     parser.add_argument(
         "--spec", required=spec, default="{}", help="what the result depends on (JSON)"
     )

@@ -29,6 +29,7 @@ from fairfl.planning.estimate import RULES as LONG
 from fairfl.planning.estimate import Estimate, estimate_rule
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
+from fairfl.values.json_text import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job
@@ -269,7 +270,7 @@ def planner_of(argv: list[str] | None, module: str, about: str | None) -> tuple[
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
-    config = json.loads(args.config)
+    config = from_text(args.config, dict, "--config")
     # A bad configuration is one line, without Snakemake's.
     asked = load_workload(args.root, config).config
     graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]

@@ -12,6 +12,11 @@ from fairfl.runtime import sealed
 from fairfl.runtime.errors import FairflError
 
 
+def describe_program() -> str:
+    """First paragraph of the main module's docstring. It stands here, or else specs would depend on docstrings."""
+    return str(sys.modules["__main__"].__doc__).partition("\n\n")[0]
+
+
 def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> None:
     """Call ``main(None)``; print ``error: <message>`` and exit 1 on an expected failure.
 
