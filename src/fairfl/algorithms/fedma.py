@@ -6,7 +6,7 @@ A round has H + 1 exchanges, H hidden layers, c = 0, ..., H:
                c > 0: train the layers above c for `retrain_epochs`, layers 1, ..., c frozen
     server     c < H: match layer c + 1 of all clients, rows [incoming weights, bias] (shared/matching.py,
                       s = 1 / sigma2, mu = 0.1 for biases, 0 for weights); its global neurons G / S replace theirs;
-                      weights that leave a neuron leave its global neuron now, those of all other global neurons are 0
+                      weights that leave a neuron leave its global neuron now, weights of all other global neurons are 0
                c = H: output layer = sum_k (n_kd / n_d) of client k, for class d;  1 / m where no client has the class
 
 so the incoming weights of layer c + 1 are already in the order of the global neurons of layer c. The global net of the

@@ -154,8 +154,8 @@ def pool_published_spread(noise: Noise, paper: Cell | None, seeds: int, level: f
 
 
 def apply_evaluation_bound(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:
-    """`noise`, or that of the last evaluations of a number's own runs if it has few seeds, or one draw of clients for
-    all of them, and these move it more.
+    """`noise`, or the scatter of the last evaluations of a number's own runs if it has few seeds, or one draw of
+    clients for all of them, and these move it more.
 
     `cells` are ours: <metric>_late_std and n_late are there where runs have evaluations enough
     (fairfl.judgement.collection).

@@ -92,7 +92,7 @@ def comparable(line: ComparisonLine) -> bool:
 def measurements(
     lines: Iterable[ComparisonLine], other: Collection[str] = ()
 ) -> dict[Measurement, list[ComparisonLine]]:
-    """The cells of each measurement that counts; those of `other` artifacts do not."""
+    """The cells of each measurement that counts; cells of `other` artifacts do not."""
     cells: dict[Measurement, list[ComparisonLine]] = {}
     for line in lines:
         if line.artifact not in other and comparable(line):

@@ -53,8 +53,8 @@ _PARTS = ("train", "validation", "test")
 class Results:
     """The numbers of some settings. `files`: kind of file -> setting, artifact or <setting>/<algorithm> -> path.
 
-    `metrics_of` a setting are those that its paper describes; `configured` is what settings say about themselves, by
-    metric id. Names in the files of `papers` are checked against them. `one_draw`: see Cells.
+    `metrics_of` a setting are the metrics that its paper describes; `configured` is what settings say about themselves,
+    by metric id. Names in the files of `papers` are checked against them. `one_draw`: see Cells.
     `only_described`: without the metrics that no paper describes, most of what runs measure. Everything is read on
     first use; raises OSError or FairflError, which names file, line and value.
     """

@@ -45,7 +45,7 @@ def remembered(state: State, reports: Reports, config: Config) -> tuple[Tensor, 
     """y_k of the round's clients, [m, P], and sum_j pi_j y_j, [P]."""
     if reports.delta.dim() != 2:
         raise OptionError(
-            f"fedvarp remembers one update per client, those of this algorithm train {len(reports.delta)} models each"
+            f"fedvarp remembers one update per client, clients of this algorithm train {len(reports.delta)} models each"
         )
     memory = state["memory"]
     eta = reports.learning_rate if config.per_rate else 1.0

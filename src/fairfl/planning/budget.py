@@ -67,7 +67,7 @@ def buy(
 ) -> list[Purchase]:
     """The most telling per hour first, as long as they fit into what is left; ties by cost, then by name.
 
-    `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
+    `hours` of each job; `paid` ones cost nothing. Candidates that tell nothing are not taken.
     """
     offers = {one.name: one for one in candidates}
     verdicts = {name: one.new_verdicts for name, one in offers.items()}

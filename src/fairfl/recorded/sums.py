@@ -45,7 +45,7 @@ def present(folder: Path) -> list[str]:
 def write(
     folder: Path, files: Mapping[str, bytes], below: tuple[str, ...] = (), keep: Container[str] = ()
 ) -> None:
-    """Write files, in this order, and list them. Of the paths that begin with one of `below` only those of `keep`
+    """Write files, in this order, and list them. Of the paths that begin with one of `below` only the ones in `keep`
     stay listed beside them.
 
     Killed anywhere each file is the old or the new one, and listed; the next call of `write` or `settle` ends it.

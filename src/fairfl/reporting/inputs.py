@@ -322,7 +322,7 @@ class Inputs(Footer):
         return Counter((setting, Variant.from_csv(*variant)) for setting, *variant in runs)
 
     def drawn_of(self, setting: str) -> str:
-        """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
+        """'3 seeds', '1 to 2 of 5 seeds': seeds of a setting's rows, of all planned ones; '' if none needs any."""
         every = (self._drawn_seeds[setting, row.variant] for row in self.rows_in(setting))
         seeds, planned = sorted(filter(None, every)), self.spec.settings[setting].seeds
         if not seeds:

@@ -156,7 +156,7 @@ def _pivot(
 
 
 def _ordered(numbers: pd.DataFrame, axes: list[str]) -> list[tuple[str, ...]]:
-    """The keys along a side: those of the first axis in the paper's order, within each of them those of the next."""
+    """The keys along a side: keys of the first axis in the paper's order, within each of them keys of the next."""
     ranks = [
         numbers.groupby(axes[:n])[f"{axis}_at"].transform("min") for n, axis in enumerate(axes, 1)
     ]

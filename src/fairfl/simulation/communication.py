@@ -27,7 +27,7 @@ class Communication:
     )  # clients that got x before the round's were chosen
 
     def ask(self, clients: list[int], x: Tensor, numbers: int) -> None:
-        """Clients are sent x and answer with so many numbers in all, before the server selects."""
+        """Clients are sent x and answer with `numbers` numbers in all, before the server selects."""
         new = set(clients) - self.asked
         self.asked |= new
         self.sent += len(new) * x.numel() + numbers

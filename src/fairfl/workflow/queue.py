@@ -44,7 +44,7 @@ class Queue:
     def news(
         self, states: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float
     ) -> list[str]:
-        """Lines for the user. `jobs`: numbers in Slurm of those that Snakemake waits for, and what they are called."""
+        """Lines for the user. `jobs`: Slurm's numbers of jobs that Snakemake waits for, and what they are called."""
         lines = [
             (key, line)
             for key, line in self._all(states, jobs, now)

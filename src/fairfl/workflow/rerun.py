@@ -24,7 +24,7 @@ KEPT = "was computed before and kept"
 
 
 class Rerun:
-    """Decides on jobs, each once. `numerics`: those that jobs would have; `rerun_on_mismatch`: results of others are
+    """Decides on jobs, each once. `numerics`: the ones that jobs would have; `rerun_on_mismatch`: results of others are
     computed again.
 
     A job whose result is kept (fairfl.runtime.kept) gets that back. One that was not computed here stands for what

@@ -243,7 +243,7 @@ class Decision:
 
     @property
     def _prunes(self) -> bool:
-        """True if jobs are about to run, those that must: what is up to date need not be looked at.
+        """True if jobs are about to run, only the necessary ones: what is up to date need not be looked at.
 
         A list or a drawing of the DAG has all jobs, and what the user forces may be any.
         """
@@ -282,7 +282,7 @@ class Decision:
 
 
 async def _without_sizes(scheduler: JobScheduler, jobs: Iterable[Any]) -> None:
-    """No sizes of inputs, which jobs of one priority are ranked by: to ask for those of all ready jobs before each
+    """No sizes of inputs, which jobs of one priority are ranked by: to ask for the inputs of all ready jobs before each
     start took a third of Snakemake's time.
     """
     scheduler._input_sizes = defaultdict(int)

@@ -84,7 +84,7 @@ class ClaimError(FairflError):
 
 
 class Speaking:
-    """Base of what speaks of numbers in a setting, its own or that of the claim: of a variant if not said otherwise."""
+    """Base of what speaks of numbers in a setting, its own or the claim's: of a variant unless it says otherwise."""
 
     metric: str
     variant: Variant
@@ -96,7 +96,7 @@ class Speaking:
         return [self.metric]
 
     def has(self, variant: Variant) -> bool:
-        """True if a row is one of those that are spoken of."""
+        """True if a row is meant."""
         return variant == self.variant
 
     @property

@@ -206,7 +206,7 @@ Kept = TypeVar("Kept", bound=Sized)
 
 
 class Recent(Generic[Kept]):
-    """Objects used last that are expensive to make: at most so many, and of so many bytes.
+    """Objects used last that are expensive to make: at most `most` of them, of at most `bytes` bytes.
 
     What was used longest ago goes first. What is asked for stays, however large it is.
     """
