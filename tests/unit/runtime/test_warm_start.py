@@ -30,15 +30,20 @@ PRELOADED = ["fairfl.metrics", "fairfl.metrics.fairness", "fairfl.metrics.regist
 SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"
 
 
-class Bare(launch.StartServer):
-    """A server that imports nothing and has little patience: ready in a moment."""
+def without_imports(grace):
+    """Command of a server that is ready in a moment, and has so many seconds of patience."""
+    bare = f"server.preload = lambda *_: None; server.GRACE = {grace}; server.main()"
+    return [*launch.StartServer.command[:2], "-c", f"from fairfl.runtime.warm_start import server\n{bare}"]
 
-    command = [
-        *launch.StartServer.command[:2],
-        "-c",
-        "from fairfl.runtime.warm_start import server\n"
-        "server.preload = lambda *_: None; server.GRACE = 0.3; server.main()",
-    ]
+
+class Bare(launch.StartServer):
+    """Kills no job because the machine is slow."""
+
+    command = without_imports(600)
+
+
+class Impatient(launch.StartServer):
+    command = without_imports(0)
 
 
 @contextlib.contextmanager
@@ -152,15 +157,19 @@ def test_a_signal_to_the_client_reaches_the_job(server, number, code):
 
 
 def test_a_killed_client_takes_its_job_along(server, tmp_path):
-    tidy = f"try:\n {SLEEP}\nfinally: Path({str(tmp_path / 'tidied')!r}).touch()"
-    stubborn = f"import signal; signal.signal(15, signal.SIG_IGN); {SLEEP}"
-    started = [begun(code) for code in (tidy, stubborn)]
-    for process, _ in started:
+    process, (pid, _) = begun(f"try:\n {SLEEP}\nfinally: Path({str(tmp_path / 'tidied')!r}).touch()")
+    process.kill()
+    process.communicate()
+    assert ends(pid) and (tmp_path / "tidied").exists()
+    assert job("pass").returncode == 0 and children(server.process.pid) == []
+
+
+def test_a_job_that_does_not_heed_its_end_is_killed():
+    with running(Impatient):
+        process, (pid, _) = begun(f"import signal; signal.signal(15, signal.SIG_IGN); {SLEEP}")
         process.kill()
         process.communicate()
-    assert all(ends(pid) for _, (pid, _) in started)
-    assert (tmp_path / "tidied").exists()
-    assert job("pass").returncode == 0 and children(server.process.pid) == []
+        assert ends(pid)
 
 
 def test_a_killed_server_takes_its_job_along_and_the_job_is_not_run_again(server, tmp_path):
