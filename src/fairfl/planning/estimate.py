@@ -76,9 +76,12 @@ def estimate(
     if rate is None:
         return None
     seconds = rate * count_samples(rule, spec if nearest else {**training, **spec})
-    memory = max((job.memory_mib for job in nearest), default=0.0)
-    basis = "measured" if same else "scaled"
-    return Estimate(seconds, seconds / count_gpu_cores(model), memory, basis)
+    return Estimate(
+        seconds,
+        seconds / count_gpu_cores(model),
+        max((job.memory_mib for job in nearest), default=0.0),
+        "measured" if same else "scaled",
+    )
 
 
 def estimate_rule(workload: Workload, results: Path, rule: str, *words: str) -> Estimate | None:
@@ -181,8 +184,8 @@ def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: 
     is_on_gpu = how.get("device", "cpu") != "cpu"
     cores = count_gpu_cores(_model(spec)) if is_on_gpu else how.get("threads", 1)
     rule, algorithm = parse_name(name)
-    memory, epochs = how.get("peak_memory_mib", 0.0), how.get("epochs")
-    return TimedJob(rule, algorithm, spec, seconds * cores, memory, epochs)
+    memory = how.get("peak_memory_mib", 0.0)
+    return TimedJob(rule, algorithm, spec, seconds * cores, memory, how.get("epochs"))
 
 
 def _read(path: Path) -> dict[str, Any]:
