@@ -92,12 +92,12 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
-def wait(condition, what: str = ""):
+def wait(condition, what: str = "", pause: float = 0.05):
     """The first true value of a condition that is asked again and again."""
     limit = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < limit, f"waited {PATIENCE} s for {what or condition}"
-        time.sleep(0.05)
+        time.sleep(pause)
     return found
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,15 +125,23 @@ class Submitted(Workflow):
         ]
 
     def paused(self, algorithm: str) -> int:
-        """The process that trains an algorithm, stopped as soon as it has written a checkpoint in this call."""
+        """The process that trains an algorithm, stopped when it has written a checkpoint in this call.
+
+        It runs in slices from the moment that it is seen: one left alone may end between two looks.
+        """
 
         def found() -> list[int]:
             assert self.lives(), self.said()
-            checkpoints = self.new(f"tiny/runs/{SETTING}/{algorithm}/default/seed0/checkpoint.pt")
-            return self.trainings(algorithm) if checkpoints else []
+            return self.trainings(algorithm)
 
-        process = slurm.wait(found, what=f"a checkpoint of {algorithm}")[0]
-        os.kill(process, signal.SIGSTOP)
+        def stopped() -> bool:
+            for signal_number in (signal.SIGCONT, signal.SIGSTOP):
+                os.kill(process, signal_number)
+                time.sleep(0.01)
+            return bool(self.new(f"tiny/runs/{SETTING}/{algorithm}/default/seed0/checkpoint.pt"))
+
+        process = slurm.wait(found, what=f"the training of {algorithm}")[0]
+        slurm.wait(stopped, what=f"a checkpoint of {algorithm}", pause=0)
         return process
 
 
