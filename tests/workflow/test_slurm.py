@@ -247,9 +247,9 @@ def test_limits_are_waited_for_a_held_job_is_named_and_another_refusal_said(clus
     try:
         with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
             run.says("Slurm takes no more submissions now: AssocMaxSubmitJobLimit")
-            held = run.paused("fedavg")
-            number = run.jobs("fedavg")[0]["JobId"]
-            run.paused("afl")
+            first = slurm.wait(lambda: next(filter(run.trainings, ALGORITHMS), ""))  # either may be submitted first
+            paused = {algorithm: run.paused(algorithm) for algorithm in sorted(ALGORITHMS, key=first.__ne__)}
+            held, number = paused["fedavg"], run.jobs("fedavg")[0]["JobId"]
             cluster.run("scontrol", "requeuehold", number)
             run.says(f"`scontrol release {number}` lets it start (train/{SETTING}/fedavg/default/seed0)")
             assert held not in run.trainings()
