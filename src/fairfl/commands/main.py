@@ -37,11 +37,11 @@ TARGETS = {
 COMMANDS = ("new", "compare", "show", "run", "verify", "clear", *TARGETS)
 OPTIONS = """
 OPTIONS are Snakemake's; most runs need none of them:
-    --config KEY=VALUE...    a key of config.yaml, for this time: scale=full papers=fedfv
-    --cores N                at most N cores (all)
-    --dry-run                say only what would run
-    --keep-going             go on with what does not need a job that failed
-    --profile profiles/X     on a cluster
+    --config KEY=VALUE...                a key of config.yaml, for this time: scale=full papers=fedfv
+    --cores N                            at most N cores (all)
+    --dry-run                            say only what would run
+    --keep-going                         go on with what does not need a job that failed
+    --workflow-profile profiles/slurm    on a cluster
 All others: snakemake --help"""
 
 

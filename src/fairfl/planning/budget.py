@@ -264,9 +264,9 @@ def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) 
     return "; ".join(filter(None, (text, planner.left_out())))
 
 
-def planner_of(argv: list[str] | None, module: str, about: str | None) -> tuple[Planner, Config]:
+def planner_of(argv: list[str] | None, about: str | None) -> tuple[Planner, Config]:
     """Planner of all runs, and the configuration, with its budget, that a command was called with."""
-    parser = argparse.ArgumentParser(prog=f"python -m fairfl.planning.{module}", description=about)
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
@@ -279,7 +279,7 @@ def planner_of(argv: list[str] | None, module: str, about: str | None) -> tuple[
 
 def main(argv: list[str] | None = None) -> None:
     """Print, as JSON, the jobs that a budget leaves (fairfl.planning.restriction asks)."""
-    planner, asked = planner_of(argv, "budget", __doc__)
+    planner, asked = planner_of(argv, __doc__)
     budget = asked.budget or 0.0
     bought = planner.select(budget)
     print(describe_purchases(planner, bought, budget), file=sys.stderr)

@@ -249,7 +249,7 @@ def command(root: Path, config: Config) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    planner, asked = planner_of(argv, "plan", __doc__)
+    planner, asked = planner_of(argv, __doc__)
     budget, root, page = asked.budget, planner.root, planner.graph.job("page").outputs[0]
     planner.rerun.say = print
     decided = decide(planner.rerun)

@@ -63,11 +63,13 @@ def run(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "fairfl", *words], text=True, capture_output=True)
 
 
-def test_help_and_unknown_commands():
+def test_help_and_unknown_commands(root):
     assert "fairfl new algorithm|paper|dataset NAME" in run().stdout
     for word in ("run", "plan", "store", "tune", "calibrate"):  # not the 300 lines of Snakemake
         first, *options = run(word, "--config", "scale=full", "--help").stdout.splitlines()
         assert first.startswith(f"fairfl {word} [") and "--config KEY=VALUE" in options[2]
+        profile = next(line for line in options if "profile" in line).split()
+        assert profile[0] == "--workflow-profile" and (root / profile[1] / "profile.yaml").is_file()
     done = run("plans")
     assert done.returncode == 1
     assert done.stderr.strip() == "error: fairfl has no command 'plans'; did you mean 'plan'?"

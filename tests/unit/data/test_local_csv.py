@@ -90,6 +90,11 @@ def test_a_quote_that_is_open_in_a_large_file(table):
         table('x,label\n1,a\n2,"b\n' + "3,c\n" * 50_000)
 
 
+def test_zero_bytes_as_a_power_cut_leaves_them_end_no_file(table):
+    with pytest.raises(DataError, match="not text: it has zero bytes; the file may be damaged"):
+        table("x,label\n1,a\n2,b\n\0\n3,a\n")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
     from pandas._libs.parsers import STR_NA_VALUES

@@ -163,6 +163,8 @@ def _read_cells(path: Path) -> tuple["pd.DataFrame", str]:
         raise DataError(
             f"{path}: not UTF-8 ({error}): save it as that, from latin-1 perhaps"
         ) from None
+    if _END in text:
+        raise DataError(f"{path}: not text: it has zero bytes; the file may be damaged")
     separator = _guess_separator(text)
     rows, lines, begin = list[list[str]](), _split(f"{text}\n{_END}", separator), 1
     for line in lines:
