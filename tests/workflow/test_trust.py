@@ -15,7 +15,7 @@ from tests.workflow.small_project import Project
 pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("trust")]
 
 AFL = "src/fairfl/algorithms/afl.py"
-BACK = "results are back that were computed before and kept"
+BACK = "kept results that are back without a run: "
 SYNTHETIC = "eagle_synthetic_gaussian"
 RUN = f"results/tiny/runs/{SYNTHETIC}/afl/default/seed0"
 TIDY = f"results/tiny/tidy/{SYNTHETIC}.csv"

@@ -74,7 +74,7 @@ def test_results_that_come_back_are_not_among_the_jobs_that_would_run(project, c
     detailed = (project.folder / "results/tiny/plan.txt").read_text()
     assert f"keep  {name}  was computed before and kept\n" in detailed and "\n0 of 14 train and " in detailed
     said = project.fairfl("run")
-    assert "1 results are back" in said and "\nto do: 1 page\n" in said
+    assert "kept results that are back without a run: 1\n" in said and "\nto do: 1 page\n" in said
     assert "Nothing to be done" in project.snakemake("--dry-run").stdout
 
 

@@ -5,7 +5,7 @@ The verdicts are what Snakemake is given (fairfl.workflow.rerun), on the jobs of
 
 import functools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from fairfl.workflow.graph import Job, name_of
@@ -72,10 +72,10 @@ def kind(reason: str) -> str:
 
 def by_kind(decided: Iterable[tuple[Job, str]]) -> dict[str, Counter[str]]:
     """Kinds of reasons of the jobs that would run, by rule."""
-    reasons: dict[str, Counter[str]] = {}
+    reasons = defaultdict[str, Counter[str]](Counter)
     for job, why in decided:
         if why:
-            reasons.setdefault(job.rule, Counter())[kind(why)] += 1
+            reasons[job.rule][kind(why)] += 1
     return reasons
 
 

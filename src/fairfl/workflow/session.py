@@ -196,7 +196,7 @@ class Session:
             with self._refusals(more=OSError):
                 self._lock(job.rule for job in due)
                 self.rerun.put_back(due)
-            self.say(f"{len(due)} results are back that were computed before and kept")
+            self.say(f"kept results that are back without a run: {len(due)}")
 
     def _seal(self, names: list[str]) -> None:
         """Copy the project, which jobs work from, and write what each of them is to do."""

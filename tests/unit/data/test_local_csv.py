@@ -86,7 +86,7 @@ def test_classes_that_are_nearly_as_many_as_samples_may_be_meant(table, classes,
 
 
 def test_a_quote_that_is_open_in_a_large_file(table):
-    with pytest.raises(DataError, match="line 3: 2 columns, in an open quote, expected 2; the file may be cut off"):
+    with pytest.raises(DataError, match="line 3: expected 2 columns, found 2, in an open quote"):
         table('x,label\n1,a\n2,"b\n' + "3,c\n" * 50_000)
 
 

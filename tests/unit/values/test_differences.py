@@ -21,6 +21,13 @@ def test_long_lists_say_what_came_and_went():
         "runs: no longer {'id': 'fedfv_fmnist/qffl/q=0/seed0'}",
         "runs: new {'id': 'fedfv_fmnist/qffl/q=4/seed0'}",
     ]
+    many = [f"fedfv_cifar10/qffl/q={q}/seed0" for q in range(9)]
+    assert list(differences({"runs": []}, {"runs": many}))[2:] == [
+        "runs: new 'fedfv_cifar10/qffl/q=2/seed0'",
+        "runs: new, 6 more",
+    ]
     (order,) = differences({"runs": runs}, {"runs": runs[::-1]})
     assert order.startswith("runs: [{'id': 'fedfv_fmnist/qffl/q=0") and "characters)" in order
+    (twice,) = differences({"runs": many}, {"runs": [*many, many[0]]})
+    assert " -> " in twice
     assert list(differences({"columns": ["a", "b"]}, {"columns": ["a", "c"]})) == ["columns: ['a', 'b'] -> ['a', 'c']"]

@@ -177,13 +177,13 @@ def _read_cells(path: Path) -> tuple["pd.DataFrame", str]:
             if is_open or len(cells) != width:
                 cut = "" if len(cells) > width else "; the file may be cut off"
                 raise DataError(
-                    f"{path}: not CSV, split at {separator!r}: line {begin}: {len(cells)} columns"
-                    f"{', in an open quote' if is_open else ''}, expected {width}{cut}"
+                    f"{path}: not CSV, split at {separator!r}: line {begin}: expected {width} columns, "
+                    f"found {len(cells)}{', in an open quote' if is_open else ''}{cut}"
                 )
         begin = lines.line_num + 1
     if len(rows) < 2:
         raise DataError(
-            f"{path}: expected a header and a line per sample, found {len(rows)} lines in all"
+            f"{path}: expected a header and a line per sample; lines in all: {len(rows)}"
         )
     return pd.DataFrame(rows[1:], range(1, len(rows)), rows[0]), separator
 
