@@ -142,10 +142,23 @@ def test_a_client_that_trains_alone_stops_where_its_job_stops(tolerance):
     images, labels = clients.parts["train"].of(0)
     found = {t: rest for t, *rest in local_training.alone(images.flatten(1), labels, start, 0.3, (0.02, 0.005))}
     x, epochs = found[tolerance]
+    batches = local_training.Batches(len(labels), 1, draw=0)  # all images in one: the same rule
+    ((_, of_batches, steps),) = batches.alone(images.flatten(1), labels, start, 0.3, (tolerance,))
+    assert steps == epochs and torch.allclose(of_batches, x, atol=1e-6)
     job = pretrain(spec, clients, torch.device("cpu"))
     assert job["stopped"] == "flat" and job["epochs"] == epochs > 3
     images, labels = clients.parts["test"].of(0)
     assert local_training.loss_of(x, images.flatten(1), labels) == pytest.approx(job["loss_test"], rel=1e-5)
+
+
+def test_batches_scatter_where_a_client_stops():
+    images, labels = torch.rand(64, 6, generator=torch.Generator().manual_seed(0)), torch.arange(64) % 4
+    stops = {
+        steps
+        for draw in range(5)
+        for _, _, steps in local_training.Batches(4, 3, draw).alone(images, labels, torch.zeros(4 * 7), 0.3, (0.02,))
+    }
+    assert len(stops) > 1 and min(stops) >= 5  # two means of three losses
 
 
 def test_fedavgs_rows_are_scored_in_what_is_printed_beside_them():
