@@ -74,8 +74,8 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _published(self) -> "Config":
-        resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "stem": "imagenet"}
-        for key, value in resnet_18.items():
+        for key in ("widths", "blocks", "stem"):
+            value = type(self).model_fields[key].default  # ResNet-18's
             if self.pretrained == "imagenet" and (own := getattr(self, key)) != value:
                 raise ValueError(
                     f"{key} is {own!r}, the weights of pretrained: imagenet are of {value!r}"
@@ -84,22 +84,26 @@ class Config(Strict):
 
 
 class SameSize(nn.Conv2d):
-    """A convolution padded to keep the size, or the size / stride.
+    """A convolution padded to keep the size, or the size / stride. Initial values: He normal, fan-out.
 
-    On an image of one pixel, as the last stage of the ImageNet stem has them from 32 x 32, all of a kernel but its
-    middle meets padding: that is left out, eight of nine products.
+    It has no bias: the normalisation after it has one.
+
+    In the last stage of the ImageNet stem, which begins with 2 x 2 pixels from 32 x 32, one pixel is left. Most of a
+    kernel meets padding there: that is left out, five or eight of nine products.
     """
 
     def __init__(self, inputs: int, channels: int, kernel: int, stride: int) -> None:
         super().__init__(inputs, channels, kernel, stride, padding=kernel // 2, bias=False)
+        nn.init.kaiming_normal_(self.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[-2:] != (1, 1):
+        size, middle = max(x.shape[-2:]), self.kernel_size[0] // 2
+        if size > min(middle + 1, *self.stride):
             return super().forward(x)
-        middle = self.kernel_size[0] // 2
-        # Parameters are stored channels last: so the gradient is as well.
-        weight = self.weight.permute(0, 2, 3, 1)[:, middle, middle]
-        return F.linear(x.flatten(1), weight)[..., None, None]
+        # Parameters and images are stored channels last: so gradients are as well.
+        weight = self.weight.permute(0, 2, 3, 1)[:, middle:, middle:]
+        met = weight[:, : x.shape[-2], : x.shape[-1]].flatten(1)
+        return F.linear(x.permute(0, 2, 3, 1).flatten(1), met)[..., None, None]
 
 
 class Residual(nn.Module):
@@ -109,10 +113,10 @@ class Residual(nn.Module):
         self, inputs: int, channels: int, stride: int, norm: Callable[[int], nn.Module]
     ) -> None:
         super().__init__()
-        self.conv1, self.bn1 = _convolution(inputs, channels, 3, stride), norm(channels)
-        self.conv2, self.bn2 = _convolution(channels, channels, 3, 1), norm(channels)
+        self.conv1, self.bn1 = SameSize(inputs, channels, 3, stride), norm(channels)
+        self.conv2, self.bn2 = SameSize(channels, channels, 3, 1), norm(channels)
         same = (inputs, stride) == (channels, 1)
-        shortcut = [] if same else [_convolution(inputs, channels, 1, stride), norm(channels)]
+        shortcut = [] if same else [SameSize(inputs, channels, 1, stride), norm(channels)]
         self.downsample = nn.Sequential(*shortcut)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -126,7 +130,7 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     norm = nn.BatchNorm2d if config.norm == "batch" else partial(nn.GroupNorm, config.groups)
     kernel, stride = (7, 2) if config.stem == "imagenet" else (3, 1)
     layers: dict[str, nn.Module] = {
-        "conv1": _convolution(inputs, first, kernel, stride),
+        "conv1": SameSize(inputs, first, kernel, stride),
         "bn1": norm(first),
         "relu": nn.ReLU(),
     }
@@ -147,10 +151,3 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     return weights.start(
         nn.Sequential(OrderedDict(layers)), "ResNet", config.pretrained, PUBLISHED, "fc"
     )
-
-
-def _convolution(inputs: int, channels: int, kernel: int, stride: int) -> nn.Module:
-    """Same size / stride; no bias, the normalisation after it has one. Initial values: He normal, fan-out."""
-    layer = SameSize(inputs, channels, kernel, stride)
-    nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-    return layer

@@ -149,6 +149,19 @@ def test_outputs_of_resnet_are_those_of_torchvision(edge):
         torch.testing.assert_close(ours(images), other(images))
 
 
+@pytest.mark.parametrize("kernel", [1, 3, 7])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("size", [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 3), (4, 4)])
+def test_what_meets_padding_may_be_left_out(kernel, stride, size):
+    layer = resnet.SameSize(3, 5, kernel, stride).double()
+    x = torch.randn(2, 3, *size, dtype=torch.float64, requires_grad=True)
+    whole = nn.functional.conv2d(x, layer.weight, stride=stride, padding=kernel // 2)
+    torch.testing.assert_close(layer(x), whole)
+    inputs, slopes = (x, layer.weight), torch.randn_like(whole)
+    grads = [torch.autograd.grad(y, inputs, slopes) for y in (layer(x), whole)]
+    torch.testing.assert_close(*grads)
+
+
 @pytest.mark.parametrize("stem", ["imagenet", "cifar"])
 def test_batch_normalisation_is_that_of_torchvision(stem):
     """In training, in evaluation, and in the running statistics that the one leaves to the other."""
