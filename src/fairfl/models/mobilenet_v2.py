@@ -4,8 +4,6 @@ FedEBA+ on Tiny-ImageNet: 2,480,072 parameters for 200 classes. It does not say 
 accuracy is out of reach of random ones.
 """
 
-from typing import Any
-
 from pydantic import Field, model_validator
 from torch import nn
 
@@ -57,7 +55,9 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     stages = [list(stage) for stage in STAGES[: config.stages]]
     if config.small_input:
         next(stage for stage in stages if stage[-1] == 2)[-1] = 1
-    model = _torchvision().MobileNetV2(outputs, config.width, stages, dropout=config.dropout)
+    from torchvision.models import mobilenetv2  # which takes a second
+
+    model = mobilenetv2.MobileNetV2(outputs, config.width, stages, dropout=config.dropout)
     # torchvision's stem is for three channels, with stride 2.
     stem = model.features[0]
     stem[0] = nn.Conv2d(
@@ -65,10 +65,3 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     )
     nn.init.kaiming_normal_(stem[0].weight, mode="fan_out")
     return weights.start(model, "MobileNet-v2", config.pretrained, PUBLISHED, "classifier.1")
-
-
-def _torchvision() -> Any:
-    """The module of its MobileNet-v2; imported here, because that takes a second."""
-    from torchvision.models import mobilenetv2
-
-    return mobilenetv2

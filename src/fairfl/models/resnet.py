@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal
 
+import torch
 import torch.nn.functional as F
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
@@ -88,8 +89,9 @@ class SameSize(nn.Conv2d):
 
     It has no bias: the normalisation after it has one.
 
-    In the last stage of the ImageNet stem, which begins with 2 x 2 pixels from 32 x 32, one pixel is left. Most of a
-    kernel meets padding there: that is left out, five or eight of nine products.
+    An image of at most kernel // 2 + 1 pixels a side is whole under the kernel wherever that stands: it is multiplied
+    with what lies on it. The rest meets padding: five or eight of nine products in the last two stages of ResNet-18
+    with the ImageNet stem, where 32 x 32 images have 2 x 2 pixels and one.
     """
 
     def __init__(self, inputs: int, channels: int, kernel: int, stride: int) -> None:
@@ -97,13 +99,15 @@ class SameSize(nn.Conv2d):
         nn.init.kaiming_normal_(self.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        size, middle = max(x.shape[-2:]), self.kernel_size[0] // 2
-        if size > min(middle + 1, *self.stride):
+        (height, width), middle, step = x.shape[-2:], self.kernel_size[0] // 2, self.stride[0]
+        if max(height, width) > middle + 1:
             return super().forward(x)
         # Parameters and images are stored channels last: so gradients are as well.
-        weight = self.weight.permute(0, 2, 3, 1)[:, middle:, middle:]
-        met = weight[:, : x.shape[-2], : x.shape[-1]].flatten(1)
-        return F.linear(x.permute(0, 2, 3, 1).flatten(1), met)[..., None, None]
+        kernel, x = self.weight.permute(0, 2, 3, 1), x.permute(0, 2, 3, 1)
+        rows, columns = (range(middle, middle - size, -step) for size in (height, width))
+        on_image = [kernel[:, r : r + height, c : c + width] for r in rows for c in columns]
+        pixels = F.linear(x.flatten(1), torch.cat(on_image).flatten(1))
+        return pixels.unflatten(1, (len(rows), -1, len(kernel))).permute(0, 3, 1, 2)
 
 
 class Residual(nn.Module):
