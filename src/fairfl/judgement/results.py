@@ -255,9 +255,7 @@ def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, 
 
 
 # -- tidy tables ------------------------------------------------------------------------------
-@cache
-def _variant(algorithm: str, hyperparameters: str) -> Variant:
-    return Variant.from_csv(algorithm, hyperparameters)
+_variant = cache(Variant.from_csv)
 
 
 def _is_described(metrics: Metrics, name: str) -> bool:

@@ -40,16 +40,12 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
-        _fail(_os_message(error), teardown)
+        reason = error.strerror or str(error) or type(error).__name__
+        _fail(reason if error.filename is None else f"{error.filename}: {reason}", teardown)
     except MemoryError as error:
         _fail(f"not enough memory: {error}" if str(error) else "not enough memory", teardown)
     if not teardown:
         leave(0)
-
-
-def _os_message(error: OSError) -> str:
-    reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename is not None else reason
 
 
 def _fail(message: str, teardown: bool) -> None:

@@ -31,10 +31,11 @@ def take(root: Path, results: Path) -> Path:
     """
     files = _as_planned(root)
     folder = results / FOLDER / _name(files)
-    old = _newest(folder.parent)
+    copies = folder.parent.glob("[!.]*")
+    newest = max(copies, key=lambda path: path.stat().st_mtime, default=None)
     if _read(folder, files) != files or sealed.written_to(folder, files):
         shutil.rmtree(folder, ignore_errors=True)
-        _write(folder, files, old)
+        _write(folder, files, newest)
     os.utime(folder)
     for other in set(folder.parent.iterdir()) - {folder}:
         if not locks.in_use(other / LOCK):
@@ -93,11 +94,6 @@ def _files(root: Path) -> Iterator[Path]:
                 if not name.startswith(".") and not name.endswith("~")
             )
             yield from filter(Path.is_file, paths)  # a pipe would wait for ever
-
-
-def _newest(folder: Path) -> Path | None:
-    copies = folder.glob("[!.]*")
-    return max(copies, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _write(folder: Path, files: dict[str, bytes], old: Path | None) -> None:
