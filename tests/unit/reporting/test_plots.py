@@ -283,6 +283,7 @@ def test_a_mark_at_the_end_of_the_share_of_pairs_is_whole(tmp_path):
     metrics = {"loss": described("worst loss", "nats", "down")}
     spec = metric_spec("factor_ranks", files, metrics, plain(losses), (A, B), metrics=["loss"], baseline="fedavg")
     drawing, frame, _ = drawn(spec)
+    assert [label.get_text() for label in drawing.axes[0].get_xticklabels()] == ["overall (2)"]
     assert {0.0, 0.5, 1.0} == set(frame["better"])
     low, high = drawing.axes[1].get_xlim()
     assert low < -0.02 and high > 1.02

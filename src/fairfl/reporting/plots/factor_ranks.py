@@ -120,9 +120,13 @@ def _drawing(frame: pd.DataFrame, group: Ranked, base: ShownRow, label: str) -> 
     methods = len(group.rows)
     figure = style.canvas(style.PAGE, 1.5 + 0.19 * methods)
     left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
-    columns = frame[["factor", "level", "settings"]][::methods]
+    columns = frame[::methods]
     ranks, p = (frame[name].to_numpy(float).reshape(-1, methods).T for name in ("rank", "p_holm"))
-    levels = [f"{one.level} ({one.settings})" for one in columns.itertuples()]
+    # A factor may have a level "all", too.
+    levels = [
+        f"{'overall' if one.factor == ALL else one.level} ({one.settings})"
+        for one in columns.itertuples()
+    ]
     table = pd.DataFrame(ranks, [row.label for row in group.rows], levels)
     text: style.Look = {"fontsize": 6, "color": "black"}
     seaborn.heatmap(
