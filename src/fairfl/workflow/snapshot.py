@@ -44,10 +44,10 @@ def take(root: Path, results: Path) -> Path:
 
 
 def edited(root: Path, copy: Path) -> list[str]:
-    """Files of the project that are no longer as in the copy, sorted."""
+    """Files of the project that are no longer as in the copy, sorted; none of what `make report` writes."""
     copied = {os.path.relpath(path, copy) for path in _files(copy)}
-    now, then = _read(root, copied), _read(copy, copied)
-    return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    now, then = _read(root, copied).items(), _read(copy, copied).items()
+    return sorted({name for name, _ in now ^ then if not name.startswith("results/")})
 
 
 def _name(files: dict[str, bytes]) -> str:

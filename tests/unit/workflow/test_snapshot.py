@@ -53,6 +53,16 @@ def test_what_planning_has_read_is_what_is_copied(root):
     assert snapshot.edited(root, copy) == ["scales/s.yaml", MODULE]
 
 
+def test_what_a_report_has_written_into_the_record_is_no_edit(root):
+    """It is copied all the same: the page and the next plan read it."""
+    record = root / "results/recorded/claims.csv"
+    record.parent.mkdir(parents=True)
+    record.write_text("before")
+    copy = snapshot.take(root, root / "results/full")
+    record.write_text("after")
+    assert (copy / "results/recorded/claims.csv").read_text() == "before" and snapshot.edited(root, copy) == []
+
+
 def test_large_files_are_copied_only_if_planning_has_read_them(root, monkeypatch):
     monkeypatch.setattr(snapshot, "_LARGEST", 100)
     for name in ("papers/weights.bin", "src/fairfl/read.bin"):
