@@ -126,7 +126,7 @@ BAD = [
     (OTHER, {"sha256": (), "md5": "1" * 32}, "mismatch: md5"),
     (GOOD[:-9], NO_SUM, "truncated gzip file"),
     (GOOD[:40] + b"\xff\x00\xff" + GOOD[43:], NO_SUM, "truncated or damaged gzip file"),
-    (ZIP.replace(b"1", b"2", 1), NO_SUM | {"magic": "torch"}, r"damaged torch file \(member a\)"),
+    (ZIP.replace(b"1" * 99, b"2" * 99), NO_SUM | {"magic": "torch"}, r"damaged torch file \(member a\)"),
 ]
 
 

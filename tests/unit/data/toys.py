@@ -37,11 +37,11 @@ def tar(members, mode="w:gz"):
 
 
 def zipped(members, packing=zipfile.ZIP_DEFLATED):
-    """A zip archive of (name, content)."""
+    """A zip archive of (name, content); of the same bytes at any time of day, so that tests can damage one of them."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", packing) as archive:
         for name, content in members:
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content, packing)
     return out.getvalue()
 
 
