@@ -153,7 +153,7 @@ def results(project: Project) -> dict[str, bytes]:
 def went_on(project: Project, algorithm: str) -> bool:
     """True if the newest log says so."""
     log = project.folder / f"results/tiny/logs/train/{SETTING}/{algorithm}/default/seed0.log"
-    return re.search(r"^resuming: \d+ to [1-9]\d* once more", log.read_text(), re.M) is not None
+    return re.search(r"^resuming(: \d+ to [1-9]\d* once more| from [1-9])", log.read_text(), re.M) is not None
 
 
 def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):

@@ -48,10 +48,12 @@ class Checkpoint:
 
     def restore(self) -> dict[str, Any] | None:
         """Return the state to go on from, None for the start."""
-        newest = self._usable(self.path)
+        # A kill while a file took the place of the last one has left that one alone.
+        path = self.path if self.path.exists() else self.before
+        newest = self._usable(path)
         if newest is None:
             return None
-        if newest["processor"] != _processor():
+        if path == self.before or newest["processor"] != _processor():
             at, processor = newest["at"], newest["processor"]
             print(f"resuming from {at}, which {processor} computed: not compared", flush=True)
             return _state_of(newest)
@@ -83,7 +85,7 @@ class Checkpoint:
             raise PluginError(
                 f"played again in a new process, {saved['at']} has other bits in {few(sorted(differ))}: something is "
                 "remembered that is not in the state (a variable of the module or class, an attribute, a cache, the "
-                f"clock); to begin again: rm {self.path}"
+                f"clock); to begin again: rm {self.path} {self.before}"
             )
 
     def _usable(self, path: Path) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """Checkpoints: what they cost, and files that are not what they should be."""
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -64,8 +65,28 @@ def test_other_bits_are_refused_by_name_until_the_file_is_removed(path, saved):
         again.restore()
         with pytest.raises(PluginError, match=rf"3 has other bits in history\.0\.loss, x: .* begin again: rm {path}"):
             again.step(3, lambda: other, other.update)
-    path.unlink()
+    for file in (path, path.with_name(".checkpoint.pt.before")):
+        file.unlink()
     assert Checkpoint(path, "id", 0).restore() is None
+
+
+def test_a_kill_between_the_two_renames_of_a_save_loses_that_save_only(path, saved, monkeypatch):
+    monkeypatch.setattr(module.atomic, "replacing", lambda path: killed(path.with_name("new")))
+    with pytest.raises(KeyboardInterrupt):
+        saved.save(4, STATE | {"round": 4})
+    assert not path.exists()
+    again = Checkpoint(path, "id", 0)
+    assert again.restore()["round"] == 3
+    monkeypatch.undo()
+    again.step(4, lambda: STATE | {"round": 4}, {}.update)  # nothing to compare with: it is saved
+    assert Checkpoint(path, "id", 0).restore()["round"] == 3 and path.exists()
+
+
+@contextlib.contextmanager
+def killed(temporary):
+    """The context of a save that is killed before its file has its name."""
+    yield temporary
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
