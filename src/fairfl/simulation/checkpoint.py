@@ -48,15 +48,17 @@ class Checkpoint:
 
     def restore(self) -> dict[str, Any] | None:
         """Return the state to go on from, None for the start."""
-        # A kill while a file took the place of the last one has left that one alone.
-        path = self.path if self.path.exists() else self.before
-        newest = self._usable(path)
-        if newest is None:
+        newest = self._usable(self.path)
+        # Damaged, or moved by a save that was killed before the new file had its name: the one before it is left.
+        last = newest or self._usable(self.before)
+        if last is None:
             return None
-        if path == self.before or newest["processor"] != _processor():
-            at, processor = newest["at"], newest["processor"]
-            print(f"resuming from {at}, which {processor} computed: not compared", flush=True)
-            return _state_of(newest)
+        if newest is None or newest["processor"] != _processor():
+            print(
+                f"resuming from {last['at']}, which {last['processor']} computed: not compared",
+                flush=True,
+            )
+            return _state_of(last)
         self.reached, before = newest, self._usable(self.before)
         at = before["at"] if before else 0
         print(f"resuming: {at} to {newest['at']} once more, to compare", flush=True)
@@ -98,7 +100,7 @@ class Checkpoint:
             defect = str(error)
         except Exception as error:  # torch.load raises whatever the bytes lead it to
             defect = f"cannot be read ({type(error).__name__})"
-        print(f"checkpoint {path.name} {defect}: starting from round 0", flush=True)
+        print(f"checkpoint {path.name} {defect}: deleted", flush=True)
         path.unlink()
         return None
 

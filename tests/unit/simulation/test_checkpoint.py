@@ -82,6 +82,21 @@ def test_a_kill_between_the_two_renames_of_a_save_loses_that_save_only(path, sav
     assert Checkpoint(path, "id", 0).restore()["round"] == 3 and path.exists()
 
 
+def test_a_damaged_checkpoint_costs_what_came_after_the_one_before_it(path, saved):
+    path.write_bytes(path.read_bytes()[:-100])
+    again = Checkpoint(path, "id", 0)
+    assert torch.equal(again.restore()["x"], torch.zeros(1))
+    again.step(3, lambda: STATE, {}.update)  # nothing to compare with: it is saved
+    assert Checkpoint(path, "id", 0).restore() is not None and path.exists()
+
+
+def test_no_file_of_a_damaged_pair_is_left_to_be_compared_with_later(path, saved):
+    for file in path.parent.iterdir():
+        file.write_bytes(file.read_bytes()[:-100])
+    assert Checkpoint(path, "id", 0).restore() is None
+    assert names(path.parent) == []
+
+
 @contextlib.contextmanager
 def killed(temporary):
     """The context of a save that is killed before its file has its name."""
@@ -101,5 +116,5 @@ def killed(temporary):
 def test_a_file_of_torch_that_is_not_this_runs(path, capsys, held, reason):
     torch.save(held, path)
     assert Checkpoint(path, "id", 0).restore() is None
-    assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: starting from round 0\n"
+    assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: deleted\n"
     assert names(path.parent) == []
