@@ -25,12 +25,10 @@ from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
 
 from fairfl.reporting.formulas import literal
-from fairfl.runtime import opened
 
 if TYPE_CHECKING:
     from fairfl.reporting.inputs import Inputs, ShownRow
 
-opened.installed.update(font.fname for font in font_manager.fontManager.ttflist)
 # Figures are only written to files; without this, seaborn's grids would look for a screen through pyplot.
 matplotlib.use("agg")
 # No PDF reader looks at the tables by which a font sets text: to cut them down took a seventh of a figure's time.

@@ -47,7 +47,6 @@ _made: set[str] = set()  # what was not there before this process
 _libraries: tuple[str, ...] = ()
 _listening = False
 preloaded: set[str] = set()  # modules of fairfl that the start server has imported for any job
-installed: set[str] = set()  # fonts that a figure may be set in
 _put_away: list[Any] = []
 
 
@@ -113,19 +112,27 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
     """
     planned = set(map(_path, code or ()))
     sealed.check(planned)
-    allowed = set(map(os.path.realpath, [*inputs, *installed])) | planned
+    libraries = *_libraries, *(f"{os.path.realpath(path)}/" for path in _drawing())
     ran = {_path(name) for name in list(sys.modules) if f"{name}.".startswith("fairfl.")}
-    for used in sorted({*map(_source, _heard), *ran} - allowed) if _heard else ():
+    unplanned = {*map(_source, _heard), *ran}.difference(planned, map(os.path.realpath, inputs))
+    for used in sorted(unplanned) if _heard else ():
         ours = used.startswith(f"{PACKAGE}/")
         plumbing = code is None or os.path.isdir(used) or used.startswith(_PLUMBING)
-        if (ours and plumbing) or f"{used}/".startswith(_libraries):
+        if (ours and plumbing) or f"{used}/".startswith(libraries):
             continue
         if not used.startswith("/"):
             raise PluginError(f"{used}: this job starts it, and no change there would be noticed")
-        name = os.path.relpath(used, PACKAGE.parents[1]) if ours else used
-        module = name.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        name = used.removeprefix(f"{PACKAGE.parents[1]}/")
+        module = name[4:-3].replace("/", ".")  # without src/ and .py
         how = f"write `import {module}`" if ours and used.endswith(".py") else _HOW
         raise PluginError(f"{name}: this job reads it, and no change there would be noticed; {how}")
+
+
+def _drawing() -> Iterator[str]:
+    """Folders of matplotlib, which a plug-in may import, and of fonts."""
+    if fonts := sys.modules.get("matplotlib.font_manager"):
+        yield from (fonts.mpl.get_cachedir(), fonts.mpl.get_configdir(), *fonts.X11FontDirectories)
+        yield from (os.path.dirname(font.fname) for font in fonts.fontManager.ttflist)
 
 
 def _path(name: str) -> str:

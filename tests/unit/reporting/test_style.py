@@ -125,3 +125,23 @@ def test_letters_may_come_from_any_installed_font(tmp_path):
     command = [sys.executable, "-P", "-c", DRAWS]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | folders, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+IMPORTS = """
+from fairfl.runtime import opened
+
+opened.begin(None)
+import matplotlib.pyplot
+assert any("/fontlist" in path for path in opened._heard | opened._made)
+opened.check([], None)
+"""
+
+
+@pytest.mark.slow
+def test_a_job_that_does_not_draw_may_import_the_library_that_draws(tmp_path):
+    """As a user's algorithm may: first there is no list of fonts, then there is."""
+    command = [sys.executable, "-P", "-c", IMPORTS]
+    for _ in range(2):
+        environment = os.environ | {"MPLCONFIGDIR": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, text=True, capture_output=True)
+        assert done.returncode == 0, done.stderr
