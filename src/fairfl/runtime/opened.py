@@ -129,10 +129,11 @@ def check(inputs: Iterable[Path | str], code: Iterable[str] | None) -> None:
 
 
 def _drawing() -> Iterator[str]:
-    """Folders of matplotlib, which a plug-in may import, and of fonts."""
+    """Files and folders that matplotlib reads, which a plug-in may import: its list of fonts, its settings, fonts."""
     if fonts := sys.modules.get("matplotlib.font_manager"):
-        yield from (fonts.mpl.get_cachedir(), fonts.mpl.get_configdir(), *fonts.X11FontDirectories)
-        yield from (os.path.dirname(font.fname) for font in fonts.fontManager.ttflist)
+        path = f"{fonts.mpl.get_cachedir()}/fontlist-v{fonts.FontManager.__version__}.json"
+        yield from (path, f"{path}.matplotlib-lock", fonts.mpl.matplotlib_fname())
+        yield from (*fonts.X11FontDirectories, *(font.fname for font in fonts.fontManager.ttflist))
 
 
 def _path(name: str) -> str:

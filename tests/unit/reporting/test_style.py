@@ -128,12 +128,22 @@ def test_letters_may_come_from_any_installed_font(tmp_path):
 
 
 IMPORTS = """
+from pathlib import Path
 from fairfl.runtime import opened
 
 opened.begin(None)
 import matplotlib.pyplot
 assert any("/fontlist" in path for path in opened._heard | opened._made)
 opened.check([], None)
+Path("own.json").write_text("in the folder of the list")
+opened._made.clear()
+Path("own.json").read_text()
+try:
+    opened.check([], None)
+except opened.PluginError as error:
+    assert "own.json: this job reads it" in str(error)
+else:
+    raise AssertionError("not noticed")
 """
 
 
