@@ -116,10 +116,6 @@ class Planner:
         self._find_source = cache(partial(downloads.source, self.workload))
         self._obstacles: dict[tuple[str, Variant], str] = {}
 
-    def is_done(self, name: str) -> bool:
-        """True if a job has finished here or is among the stored results that this configuration uses."""
-        return self.rerun.is_done(name)
-
     def estimate(self, name: str) -> Estimate | None:
         """Estimate of a long job: the same for all seeds, clients and clusters."""
         return self._estimate(*name.split("/")[: 4 if name.startswith("train/") else 2])
@@ -134,7 +130,7 @@ class Planner:
     def _missing(self, run: Run) -> list[Job]:
         """All jobs that must run before the run's numbers can be checked, itself among them; none if it is done."""
         name, baseline = f"train/{run.id}", self.workload.baseline(run.setting)
-        if self.is_done(name):
+        if self.rerun.is_done(name):
             return []
         rules = ("local_optimum", "surrogate")  # that its losses are compared with
         kinds = tuple(f"{rule}/{run.setting}/seed{run.seed}/" for rule in rules)
@@ -147,7 +143,7 @@ class Planner:
     def _unfinished(self, names: list[str]) -> list[Job]:
         """Jobs that must run, of these and all that they need."""
         below = self.graph.below(names, self.rerun.stored)
-        return [job for job in below if not self.is_done(job.name)]
+        return [job for job in below if not self.rerun.is_done(job.name)]
 
     def long_jobs(self, run: Run) -> frozenset[str]:
         """Names of the missing jobs that take long."""
@@ -184,7 +180,7 @@ class Planner:
         states = {}
         for place, group in groupby(self.workload.runs, attrgetter("setting", "variant")):
             runs = list(group)
-            left = [run for run in runs if not self.is_done(f"train/{run.id}")]
+            left = [run for run in runs if not self.rerun.is_done(f"train/{run.id}")]
             states[place] = len(runs) - len(left), left
         return states
 
@@ -236,7 +232,7 @@ class Planner:
         here = {
             job.name
             for job in self.rerun.needed(self.graph.everything())
-            if self.is_done(job.name)
+            if self.rerun.is_done(job.name)
             or (job.rule == "partition" and self.source(self._unfinished([job.name])) == "local")
         }
         return frozenset(name for name in below | here if name.partition("/")[0] in RULES)

@@ -66,22 +66,17 @@ class SettingLine:
     budget_numbers: int
 
 
-def setting_lines(planner: Planner, bought: list[Purchase]) -> list[SettingLine]:
-    """In the order of the workload; settings without runs are left out."""
-    return [_line(planner, setting, bought) for setting in planner.workload.variants]
-
-
-def _line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine:
+def setting_line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine:
     workload, numbers, timing = planner.workload, planner.numbers, f"timing/{setting}"
     runs = workload.runs_of(setting)
-    waiting = [run for run in runs if not planner.is_done(f"train/{run.id}")]
+    waiting = [run for run in runs if not planner.rerun.is_done(f"train/{run.id}")]
     done = [run for run in runs if run not in waiting]
     stored = sum(planner.rerun.stored(f"train/{run.id}") is not None for run in done)
     first = workload.settings[setting].seeds[0]
     one_seed = {job for run in waiting if run.seed == first for job in planner.long_jobs(run)}
     missing = {job for run in waiting for job in planner.long_jobs(run)}
     timed = setting in workload.seconds and workload.has("timing", setting)
-    if timed and not planner.is_done(timing):
+    if timed and not planner.rerun.is_done(timing):
         missing.add(timing)
     costs = [planner.estimate(job) for job in sorted(missing)]
     cheap = [planner.estimate(job) for job in one_seed]
@@ -138,7 +133,7 @@ def summary(
     done = total("numbers_done") + sum(
         count
         for (_, by), count in numbers.items()
-        if isinstance(by, str) and (not by or planner.is_done(by))
+        if isinstance(by, str) and (not by or planner.rerun.is_done(by))
     )
     published = numbers.total()
     never = sum(count for (_, by), count in numbers.items() if by is None)
@@ -255,9 +250,10 @@ def main(argv: list[str] | None = None) -> None:
     decided = decide(planner.rerun)
     reasons = by_kind(decided)
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
-    atomic.write_text(detailed, "\n".join(lines(planner.rerun, decided)) + "\n")
     bought = [] if budget is None else planner.select(budget)
-    rows = setting_lines(planner, bought)
+    marked = {job for one in bought for job in one.jobs}
+    atomic.write_text(detailed, "\n".join(lines(planner.rerun, decided, marked)) + "\n")
+    rows = [setting_line(planner, setting, bought) for setting in planner.workload.variants]
     atomic.write_text(path, csv_text(rows, SettingLine))
     scale = planner.workload.scale.scale
     if not reasons:
@@ -267,7 +263,7 @@ def main(argv: list[str] | None = None) -> None:
     text = summary(planner, rows, bought, budget, jobs)
     print(*would_run(reasons, scale), "", *text, "", sep="\n")
     if budget is not None:
-        print("the jobs above are of all runs, not only of the budget's")
+        print(f"the jobs above are of all runs; {detailed} marks the budget's")
     own = own_data.partition_own_data(planner.workload)
     for row in rows:
         if row.missing and row.setting in own:

@@ -6,7 +6,7 @@ The verdicts are what Snakemake is given (fairfl.workflow.rerun), on the jobs of
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from fairfl.workflow.graph import Job, name_of
 from fairfl.workflow.rerun import KEPT, Rerun
@@ -26,8 +26,10 @@ def decide(rerun: Rerun) -> list[tuple[Job, str]]:
     return [(job, rerun.reason(job.name)) for job in rerun.needed(rerun.graph.everything())]
 
 
-def lines(rerun: Rerun, decided: Iterable[tuple[Job, str]]) -> list[str]:
-    """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum."""
+def lines(
+    rerun: Rerun, decided: Iterable[tuple[Job, str]], bought: Container[str] = ()
+) -> list[str]:
+    """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum. Marks `bought` jobs."""
     text: list[str] = []
     run, every = Counter[str](), Counter[str]()
     for job, why in decided:
@@ -37,12 +39,16 @@ def lines(rerun: Rerun, decided: Iterable[tuple[Job, str]]) -> list[str]:
         every[rule] += 1
         if why or rule:
             keep = why or ("is stored" if rerun.stored(job.name) else "up to date")
-            text.append(f"{'run ' if runs else 'keep'}  {job.name}  {keep}")
+            mark = "; the budget buys it" if job.name in bought else ""
+            text.append(f"{'run ' if runs else 'keep'}  {job.name}  {keep}{mark}")
     for what, results in sorted(rerun.kept_mismatches.items()):
         text.append(f"note: {results} results were made {what}: kept (numerics_mismatch: keep)")
     long = [f"{run[rule]} of {every[rule]} {rule}" for rule in sorted(filter(None, every))[::-1]]
-    total, scale = " and ".join(long) or "no run", rerun.graph.workload.scale.scale
-    return [*text, f"{total} and {run['']} other jobs would run at scale {scale}"]
+    scale = rerun.graph.workload.scale.scale
+    text.append(
+        f"{' and '.join(long) or 'no run'} and {run['']} other jobs would run at scale {scale}"
+    )
+    return text
 
 
 def kind(reason: str) -> str:

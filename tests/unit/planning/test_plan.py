@@ -35,6 +35,12 @@ def printed(root, configuration, folder, capsys, monkeypatch):
     return of
 
 
+def marked():
+    """Trainings in plan.txt that the budget buys."""
+    lines = Path("results/full/plan.txt").read_text().splitlines()
+    return [line for line in lines if "train/" in line and line.endswith("finished; the budget buys it")]
+
+
 def rows():
     return {row["setting"]: row for row in csv.DictReader(Path("results/full/plan.csv").open())}
 
@@ -103,6 +109,13 @@ def test_a_budget_shows_what_it_buys(printed):
     assert 0 < int(row["budget_runs"]) < 30 and float(row["budget_hours"]) <= 0.002
     assert line.endswith(f"which check {row['budget_numbers']} numbers")
     assert dear["budget_runs"] == "0" and 0 < 10 * float(row["core_hours"]) < float(dear["core_hours"])
+    assert len(marked()) == int(row["budget_runs"])
+    assert all(line.startswith(f"run   train/{SETTINGS[0]}/") for line in marked())
+
+
+def test_nothing_is_marked_without_a_budget(printed):
+    printed()
+    assert not marked()
 
 
 def test_an_hour_on_a_gpu_counts_where_there_is_one(root, load, folder):
