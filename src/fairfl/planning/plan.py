@@ -67,6 +67,7 @@ class SettingLine:
 
 
 def setting_line(planner: Planner, setting: str, bought: list[Purchase]) -> SettingLine:
+    """A row of plan.csv."""
     workload, numbers, timing = planner.workload, planner.numbers, f"timing/{setting}"
     runs = workload.runs_of(setting)
     waiting = [run for run in runs if not planner.rerun.is_done(f"train/{run.id}")]
