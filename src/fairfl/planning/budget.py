@@ -35,6 +35,7 @@ from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.recorded import RULES
 from fairfl.workflow.rerun import rerun_of
+from fairfl.workflow.terminal.names import counted
 
 _OBSTACLES = {
     "download": "whose data must be downloaded first ({data}; budget_downloads: true takes them)",
@@ -190,8 +191,9 @@ class Planner:
             verdicts = (open_verdicts if seeds else self.numbers)[setting, variant.untuned]
             if done != seeds or not waiting or not verdicts:
                 continue
-            if (obstacle := self.obstacle(waiting[0])) is None:
-                yield Purchase(f"train/{waiting[0].id}", self.long_jobs(waiting[0]), verdicts)
+            run = waiting[0]
+            if (obstacle := self.obstacle(run)) is None:
+                yield Purchase(f"train/{run.id}", self.long_jobs(run), verdicts)
             elif not seeds:
                 self._obstacles[setting, variant] = obstacle
 
@@ -219,9 +221,9 @@ class Planner:
         bought: list[Purchase] = []
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
-            candidates = list(self._candidates(seeds, open_verdicts))
             # Baselines and runs that come first may be worth something themselves.
             paid = [job for one in bought for job in one.jobs]
+            candidates = self._candidates(seeds, open_verdicts)
             bought += buy(candidates, self.hours, budget - count_hours(bought), paid)
         return bought
 
@@ -254,7 +256,7 @@ def may_change_with_more_seeds(line: ComparisonLine) -> bool:
 def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) -> str:
     """Sentence on what a budget buys."""
     text = (
-        f"budget of {budget:g} {planner.unit}: {count_runs(bought)} trainings in about "
+        f"budget of {budget:g} {planner.unit}: {counted('train', count_runs(bought))} in about "
         f"{count_hours(bought):.3g}, which check {sum(one.new_verdicts for one in bought)} numbers"
     )
     return "; ".join(filter(None, (text, planner.left_out())))

@@ -4,6 +4,7 @@ import base64
 import datetime
 import importlib
 import json
+import os
 import re
 import subprocess
 from collections import Counter
@@ -129,8 +130,8 @@ class Recorded:
         and arithmetic (fairfl.runtime.arithmetic).
         """
         left = records.read(job.record)
-        if left is None or "recorded" in left:  # fairfl.workflow.rerun says of what
-            return "not finished"
+        if left is None or "recorded" in left or not any(map(os.path.exists, job.outputs)):
+            return "not finished"  # or deleted; fairfl.workflow.rerun says of what
         if without_code(left["spec"]) != without_code(job.parsed):
             return "finished with another spec"
         if why := next(filter(None, (records.damage(path, left) for path in job.outputs)), ""):
@@ -145,11 +146,11 @@ class Recorded:
             if numbers(old) == numbers(entry):
                 return "stored before"
             if _computed_alike(old, entry):
-                who = f"{old.origin.processor}, {old.origin.date}"
                 raise FairflError(
                     f"{job.name}: the stored result has other numbers, "
                     "though spec, code, numerics and processor are equal "
-                    f"({who}): {', '.join(differing(old, entry))}; nothing is replaced"
+                    f"({old.origin.processor}, {old.origin.date}): "
+                    f"{', '.join(differing(old, entry))}; nothing is replaced"
                 )
         record.add(job.name, entry, left["spec"]["code"], files, table)
         if alike:
@@ -210,15 +211,16 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 def diverged(job: Job) -> bool:
-    summaries = [path for path in job.outputs if path.endswith("summary.json")]
-    return any(read_json(path).get("diverged") for path in summaries)
+    return any(
+        read_json(path).get("diverged") for path in job.outputs if path.endswith("summary.json")
+    )
 
 
 def check_finite(job: Job, table: Any, has_diverged: bool) -> None:
     """Raises FairflError if the last round has a loss that is not finite, though its client has samples."""
     last = table.to_pandas()
     last = last[last["round"] == last["round"].max()]
-    for name in (name for name in last if name.startswith("loss_")):
+    for name in last.filter(regex="^loss_"):
         counted = last[last[name.replace("loss_", "samples_")] > 0]
         if not has_diverged and not counted[name].abs().lt(float("inf")).all():
             raise FairflError(
@@ -303,12 +305,12 @@ def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
         raise FairflError(
             f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}"
         )
-    names = set()
-    for setting in filter(workload.settings.__contains__, settings(folder)):
-        for name, entries in Record(setting, folder).jobs.items():
-            spec = _spec_today(workload, name)
-            if any(entry.spec == spec for entry in entries):
-                names.add(name)
+    names = {
+        name
+        for setting in filter(workload.settings.__contains__, settings(folder))
+        for name, entries in Record(setting, folder).jobs.items()
+        if _spec_today(workload, name) in [entry.spec for entry in entries]
+    }
     return frozenset(
         name
         for name in names

@@ -92,6 +92,8 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     why = f"{telling} whose data must be downloaded first (fashion_mnist; budget_downloads: true takes them)"
     assert plan.left_out() == why_not(why)
     assert budget.describe_purchases(plan, [], 1000.0).endswith(f"check 0 numbers; {plan.left_out()}")
+    one = [budget.Purchase("train/s", frozenset({"train/s"}), 4, 0.5)]
+    assert ": 1 training in about 0.5, which check" in budget.describe_purchases(plan, one, 1000.0)
     without = planner(offline=True)
     assert without.select(1000.0) == []
     assert without.left_out() == why_not(f"{telling} whose data are neither here nor to be downloaded (fashion_mnist)")

@@ -202,6 +202,9 @@ def test_damaged_results_are_refused_by_name():
     Path(RUN, "model.safetensors").unlink()
     with pytest.raises(FairflError, match=rf"{NAME}: model\.safetensors is missing"):
         take(job())
+    for path in job().outputs:  # somebody deleted the run
+        Path(path).unlink(missing_ok=True)
+    assert take(job()) == {"not finished": 1}
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
