@@ -31,7 +31,7 @@ Where no seed makes a difference, numbers agree if they are printed alike, and n
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fairfl.experiments.config import VerdictConfig
@@ -55,6 +55,7 @@ class Noise:
     printed: bool = False  # with the standard deviation that the paper prints
     evaluations: int = 0  # it is of so many last evaluations of one run
     is_lower_bound: bool = False  # and nothing else is known: seeds may scatter more
+    is_own: bool = False  # of the number's own seeds alone
 
     def error(self, *seeds: int) -> float:
         """Standard error of the difference of means over these numbers of seeds, or of one mean."""
@@ -74,25 +75,19 @@ class Noise:
     @property
     def source(self) -> str:
         """Source of s, for the comparison."""
+        if not self.degrees_of_freedom:
+            if math.isnan(self.std):
+                return "no variant of the setting has several seeds"
+            return "no seed changes it"
+        seeds = f"pooled over {self.variants} variant{'s'[self.variants == 1 :]}"
         if self.evaluations:
-            bound = ", a bound from below" if self.is_lower_bound else ""
-            return f"its own last {self.evaluations} evaluations{bound}, {self.degrees_of_freedom} degrees of freedom"
-        parts = ["the printed spread"] if self.printed else []
-        if self.degrees_of_freedom and self.variants:
-            alone = self.variants == 1 and not self.printed
-            parts.insert(
-                0,
-                "its own seeds"
-                if alone
-                else f"pooled over {self.variants} variant{'s'[self.variants == 1 :]}",
-            )
-        if parts:
-            return f"{' and '.join(parts)}, {self.degrees_of_freedom} degrees of freedom"
-        return (
-            "no variant of the setting has several seeds"
-            if math.isnan(self.std)
-            else "no seed changes it"
-        )
+            seeds = f"its own last {self.evaluations} evaluations"
+        elif self.is_own:
+            seeds = "its own seeds"
+        parts = [seeds] if self.variants else []
+        parts += ["the printed spread"] if self.printed else []
+        bound = ", a bound from below" if self.is_lower_bound else ""
+        return f"{' and '.join(parts)}{bound}, {self.degrees_of_freedom} degrees of freedom"
 
 
 FIXED = Noise(0.0, 0, 0)
@@ -129,9 +124,10 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
     setting, _, metric = key
     if origin(metric) != "tidy":
         return FIXED
-    if cell is not None and cell.seeds >= MIN_SEEDS and cell.std is not None:
-        return _pooled([cell])
-    return pooled.get((setting, metric), UNKNOWN)
+    noise = pooled.get((setting, metric), UNKNOWN)
+    if cell is None or cell.std is None or cell.seeds < (2 if noise.variants == 1 else MIN_SEEDS):
+        return noise
+    return replace(_pooled([cell]), is_own=True)
 
 
 def pool_published_spread(noise: Noise, paper: Cell | None, seeds: int, level: float) -> Noise:

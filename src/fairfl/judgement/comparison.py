@@ -6,8 +6,9 @@ rounds) likewise. Seconds are never checked: they tell of the machine.
 
 A number that could not tell whatever it is, as its tolerance is too wide or a mere lower bound, is `inconclusive`.
 
-Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, and
-the rows that a setting names in `fitted`. The other rows are checked as ever.
+Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, the
+rows that a setting names in `fitted`, and what a setting states as the paper prints it. The other rows are checked as
+ever.
 
 How each number is known is next to it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
@@ -98,9 +99,8 @@ def difference(paper: Cell | None, here: Cell | None) -> float | None:
     """Ours minus the paper's; None unless both are finite."""
     if paper is None or here is None or paper.mean is None or here.mean is None:
         return None
-    return (
-        here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
-    )
+    apart = here.mean - paper.mean
+    return apart if math.isfinite(apart) else None
 
 
 def verdict(
@@ -205,6 +205,8 @@ class _ComparedTable:
         fit = self.fit(setting, variant, metric)
         if fit.startswith(FITTED) and word in ("agrees", "close", "differs", "inconclusive"):
             word = "fitted"
+        elif origin(metric) == "setting" and word == "agrees":
+            word = "fitted"  # it was copied from there
         notes = (provenance.note, _note(here, metric, str(variant)), fit)
         return ComparisonLine(
             artifact=self.name,
@@ -284,14 +286,14 @@ _DIVERGED = {
 
 def _note(here: Cell | None, metric: str, row: str) -> str:
     """Note on how our number came about, or why it is missing."""
-    parts = [here.note] if here and here.note else []
     if here is None:
-        parts.append(_ABSENT[origin(metric)].format(row=row))
-    elif here.diverged:
-        parts.append(_DIVERGED[origin(metric)].format(diverged=here.diverged, seeds=here.seeds))
+        return _ABSENT[origin(metric)].format(row=row)
+    why = ""
+    if here.diverged:
+        why = _DIVERGED[origin(metric)].format(diverged=here.diverged, seeds=here.seeds)
     elif here.censored:
-        parts.append(f"not reached by {here.censored} of {here.seeds} seeds")
-    return "; ".join(parts)
+        why = f"not reached by {here.censored} of {here.seeds} seeds"
+    return "; ".join(filter(None, (here.note, why)))
 
 
 def comparison_lines(

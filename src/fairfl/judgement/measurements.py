@@ -81,12 +81,12 @@ def measurement(line: ComparisonLine) -> Measurement:
 
 def comparable(line: ComparisonLine) -> bool:
     """True if the number is checked, or would be once it has run."""
-    if line.verdict != "not run":
+    if line.verdict not in ("not run", "diverged"):
         return line.verdict in CHECKED
     changes = filter(None, line.changed_by_scale.split("; "))  # the record has no such column
     replaced = "stand-in for" in line.data or changed_keys(changes)
     fitted = any(note.startswith(FITTED) for note in line.note.split("; "))
-    return not (replaced or fitted) and origin(line.metric) != "timed"
+    return not (replaced or fitted) and origin(line.metric) not in ("timed", "setting")
 
 
 def measurements(

@@ -41,9 +41,7 @@ def _measured_by(
             return variant.untuned if runs in workload.variants.get(setting, {}) else None
         case "statistics":
             return f"partition/{setting}/seed{workload.settings[setting].seeds[0]}"
-        case "tuned":
-            return f"tune/{setting}/{variant.algorithm}"
-    return ""
+    return f"tune/{setting}/{variant.algorithm}"
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,9 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
         assert noise == pooled["s", "accuracy_mean"] and noise.source == "pooled over 2 variants, 3 degrees of freedom"
     assert noise_of(("t", AFL, "accuracy_mean"), cell(5), pooled) is UNKNOWN
     assert noise_of(key(AFL, "num_clients"), cell(5), pooled) is FIXED
+    alone = pooled_noise({key(FEDAVG): cell(1, 3)})
+    sources = [noise_of(key(variant), cells[key(variant)], alone).source for variant in (FEDAVG, AFL)]
+    assert sources == ["its own seeds, 1 degrees of freedom", "pooled over 1 variant, 1 degrees of freedom"]
     assert {FIXED.source, UNKNOWN.source} == {"no seed changes it", "no variant of the setting has several seeds"}
 
 

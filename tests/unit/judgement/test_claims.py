@@ -86,7 +86,7 @@ def test_tree() -> None:
     assert parse("gap(eagle, lambda=1.0)@s.a0.1 - 1 < min_over(gap, !eagle)", "c") == Comparison(
         Binary("-", CellOf("gap", Variant("eagle", {"lambda": 1.0}), "s.a0.1"), 1.0),
         "<",
-        Group("min", "gap", None, ("eagle",), Variant("", {}), None),
+        Group("min", "gap", ("eagle",), Variant("", {}), None),
     )
     assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", Variant("a", {"k": "v", "l": -0.002}))
 

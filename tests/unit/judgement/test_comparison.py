@@ -418,7 +418,7 @@ def test_what_settings_say_is_compared(tmp_path) -> None:
     rows = compare(tmp_path, reported, {"table1": table}, CONFIGURED)
     found = [(row.setting, row.metric, row.ours, row.verdict) for row in rows]
     assert found == [
-        ("same", "config_rounds", "100", "agrees"),
+        ("same", "config_rounds", "100", "fitted"),  # it was copied from there
         ("same", "config_batch_size", "inf", "differs"),  # a full batch is not one of 6000
         ("same", "config_clusters", "", "not run"),
         ("shorter", "config_rounds", "10", "not comparable: scale"),

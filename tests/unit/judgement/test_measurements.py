@@ -48,6 +48,7 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
         ({"verdict": "not run", "changed_by_scale": "seeds: [0, 1] -> [0]; rounds: 100 -> 10"}, False),
         ({"verdict": "not run", "data": "digits (stand-in for mnist)"}, False),
         ({"verdict": "not run", "metric": "inference_seconds"}, False),
+        ({"verdict": "not run", "metric": "config_rounds"}, False),
         ({"verdict": "not run", "note": BY_TARGET}, False),
         ({"verdict": "not run", "note": "value lost; fitted: this row chose its step"}, False),
         ({"verdict": "not run", "note": UNSEEN}, True),
@@ -55,13 +56,16 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
         ({"verdict": "not reported"}, False),
         ({"verdict": "fitted"}, False),
         ({"verdict": "diverged"}, True),
+        ({"verdict": "diverged", "data": "digits (stand-in for mnist)"}, False),
+        ({"verdict": "diverged", "changed_by_scale": "rounds: 100 -> 10"}, False),
+        ({"verdict": "diverged", "note": "1 of 1 seeds diverged; fitted: this row chose its step"}, False),
     ],
 )
 def test_what_can_be_compared(change, counts):
     assert comparable(compared(LINE | change)) == counts
     record = compared({key: value for key, value in (LINE | change).items() if key not in ("data", "changed_by_scale")})
     known = change.keys() & {"metric", "note"}  # these the record has too
-    assert comparable(record) == (counts or change["verdict"] == "not run" and not known)
+    assert comparable(record) == (counts or change["verdict"] in ("not run", "diverged") and not known)
 
 
 def test_one_seed_is_counted_where_the_paper_has_several():

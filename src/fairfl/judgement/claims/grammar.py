@@ -117,28 +117,26 @@ class CellOf(Speaking):
 
 @dataclass(frozen=True)
 class Group(Speaking):
-    """Over the rows of `only` (None: of any algorithm but those `excluded`) that have the `fixed` values."""
+    """Over the rows of an algorithm ('': of any but those `excluded`) that have the values of `variant`."""
 
     function: Literal["min", "max"]
     metric: str
-    only: str | None
     excluded: tuple[str, ...]
-    fixed: Variant  # without an algorithm
+    variant: Variant
     setting: str | None
 
     def has(self, variant: Variant) -> bool:
-        named = self.only in (None, variant.algorithm) and variant.algorithm not in self.excluded
-        return named and variant.includes(self.fixed)
+        named = self.variant.algorithm in ("", variant.algorithm)
+        return named and variant.algorithm not in self.excluded and variant.includes(self.variant)
 
     @property
     def algorithms(self) -> list[str]:
-        return [*filter(None, [self.only]), *self.excluded]
+        return [*filter(None, [self.variant.algorithm]), *self.excluded]
 
     def __str__(self) -> str:
         """'!fedavg(q=1)'."""
-        return str(
-            self.fixed.of(self.only or ", ".join(f"!{name}" for name in self.excluded) or "*")
-        )
+        excluded = ", ".join(f"!{name}" for name in self.excluded)
+        return str(self.variant.of(self.variant.algorithm or excluded or "*"))
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ def _variant(algorithm: str, pairs: Iterable[tuple[Token, str] | None]) -> Varia
     return Variant(algorithm, values)
 
 
-_Selector = tuple[str | None, tuple[str, ...], Variant]
+_Selector = tuple[tuple[str, ...], Variant]
 
 
 @v_args(inline=True)
@@ -241,13 +239,13 @@ class _Builder(Transformer):
         return Group(name.removesuffix("_over"), metric, *selector, setting)
 
     def included(self, algorithm: str, *pairs: Any) -> _Selector:
-        return algorithm, (), _variant("", pairs)
+        return (), _variant(algorithm, pairs)
 
     def everything(self, star: str, *pairs: Any) -> _Selector:
-        return None, (), _variant("", pairs)
+        return (), _variant("", pairs)
 
     def excluded(self, names: tuple[str, ...], *pairs: Any) -> _Selector:
-        return None, names, _variant("", pairs)
+        return names, _variant("", pairs)
 
     def exclusions(self, *parts: Any) -> tuple[str, ...]:
         before = parts[0] if isinstance(parts[0], tuple) else ()

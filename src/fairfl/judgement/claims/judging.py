@@ -15,7 +15,6 @@ from fairfl.judgement.changes import changed_by_scale, original
 from fairfl.judgement.claims.evaluation import evaluate, status_over_completed_rows
 from fairfl.judgement.claims.grammar import (
     ClaimError,
-    Group,
     Speaking,
     Statement,
     nodes,
@@ -48,12 +47,12 @@ def settings_of(statement: Statement, setting: str | None) -> list[str]:
 
 
 def fitted(workload: Workload, statement: Statement, setting: str | None) -> str:
-    """Choice that was made by the numbers of a row that a claim names; '' if nothing was.
+    """Choice that was made by the numbers of a row, or of an algorithm, that a claim names; '' if nothing was.
 
-    Groups of rows are not meant, nor FedAvg: the others are compared with it.
+    FedAvg is not meant: the others are compared with it.
     """
     for node, _ in nodes(statement):
-        if isinstance(node, Speaking) and not isinstance(node, Group):
+        if isinstance(node, Speaking):
             place = node.setting or setting
             what = place in workload.settings and chosen_by(workload, place, node.variant)
             if what and node.variant.algorithm != BASELINE:
