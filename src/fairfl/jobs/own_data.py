@@ -11,11 +11,13 @@ from pathlib import Path
 
 from fairfl.data import checks, registry
 from fairfl.data.interface import Prepared
+from fairfl.experiments.plugins import module
 from fairfl.experiments.workload import Workload
 from fairfl.jobs import partition
 from fairfl.partition import deal
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.hooks import blaming, code_of
 
 _MOST_BYTES = 1 << 26  # of a setting's files: larger ones would keep every plan waiting
 
@@ -32,7 +34,8 @@ def partition_own_data(workload: Workload) -> dict[str, list[str]]:
                 spec = deal.PartitionSpec.model_validate(
                     partition.spec(workload, name) | {"seed": setting.seeds[0]}
                 )
-                columns, assignment = deal.partition(spec, own.tensors)
+                with blaming(code_of(module("partition", spec.partition.name).assign)):
+                    columns, assignment = deal.partition(spec, own.tensors)
                 description = deal.described(
                     assignment, own.metadata, columns, own.tensors.get("client")
                 )
@@ -77,5 +80,6 @@ def prepared(workload: Workload, setting: str) -> Prepared | None:
 
 @cache
 def _read(name: str, options: str, folder: Path, seed: int) -> Prepared:
-    module = registry.load(name)
-    return module.prepare(folder, module.Config(**json.loads(options)), seed)
+    dataset = registry.load(name)
+    with blaming(code_of(dataset.prepare)):
+        return dataset.prepare(folder, dataset.Config(**json.loads(options)), seed)

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.data import local_csv
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import own_data
+from fairfl.partition import by_client
 from fairfl.runtime.errors import FairflError
 from tests.unit.edited_papers import ROOT, template, written
 
@@ -60,6 +62,19 @@ def test_what_the_data_cannot_give_is_refused(planned, keys, message) -> None:
         own_data.partition_own_data(planned(**keys))
     assert str(error.value).startswith("papers/template.yaml: settings.template_digits: ")
     assert message in str(error.value)
+
+
+def faulty(*arguments):
+    return {}["lable"]
+
+
+@pytest.mark.parametrize(("plugin", "function"), [(local_csv, "prepare"), (by_client, "assign")])
+def test_an_error_of_a_plug_in_has_file_and_line(planned, monkeypatch, plugin, function) -> None:
+    monkeypatch.setattr(plugin, function, faulty)
+    with pytest.raises(FairflError) as error:
+        own_data.partition_own_data(planned())
+    where = f"{__file__}, line {faulty.__code__.co_firstlineno + 1}"
+    assert str(error.value) == f"papers/template.yaml: settings.template_digits: {where}: faulty: KeyError: 'lable'"
 
 
 def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
