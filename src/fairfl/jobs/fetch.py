@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,17 +43,22 @@ def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]
     """Names of a file by content. One without a publisher: its content now, since an edit makes another file. That is
     known before it is copied from a mirror, or all that it feeds would run once more afterwards.
     """
-    if file.is_published:
-        return [*file.sha256, file.md5]
-    sources = FileSources(Path(config.data_folder), config.mirrors, config.offline)
-    return [sources.digest_at_hand(file, dataset)]
+    if _is_own(file):
+        sources = FileSources(Path(config.data_folder), config.mirrors, config.offline)
+        return [sources.digest_at_hand(file, dataset)]
+    return [*file.sha256, file.md5]
+
+
+def _is_own(file: RemoteFile) -> bool:
+    """True if only the user has the file itself, though another form of it may be published."""
+    return not replace(file, instead=None).is_published
 
 
 def _check(
     files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str
 ) -> None:
     """Raises FairflError if a file without a publisher was edited after the plan, which names it by its content."""
-    own = {file.relative(dataset) for file in files if not file.is_published}
+    own = {file.relative(dataset) for file in files if _is_own(file)}
     planned = from_text(spec, dict, "--spec").get("files", {})
     for copy in copies:
         if copy.path in own and planned.get(copy.path, [None]) not in ([None], [copy.sha256]):

@@ -1,11 +1,16 @@
 """FEMNIST in small copies of its two forms: LEAF's files, and the database of TensorFlow Federated."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fairfl.data import femnist
+from fairfl.experiments.parts import Data
+from fairfl.jobs import fetch
+from fairfl.runtime import hashes
+from fairfl.runtime.errors import FairflError
 from tests.unit.data import toys
 
 ARCHIVE, DATABASE = "femnist/femnist_leaf.tar.gz", "femnist/emnist_all.sqlite.lzma"
@@ -73,3 +78,25 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
     check(data)
     assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
     assert [*packed.parent.iterdir()] == [packed]  # nothing unpacked stays
+
+
+@pytest.mark.parametrize("form", ["auto", "leaf"])
+def test_an_archive_of_the_user_is_known_by_its_content(tmp_path, form):
+    """The published form that would do instead is no part of its name: a new archive, or another one, is fetched."""
+    config = SimpleNamespace(data_folder=str(tmp_path), mirrors=[], offline=True)
+    data = Data(name="femnist", form=form)
+    workload = SimpleNamespace(config=config, prepared_by=lambda key: (data, 0))
+
+    def planned():
+        return fetch.spec(workload, "femnist")["files"]
+
+    assert planned() == {ARCHIVE: [None]}
+    for content in (b"1", b"2"):
+        archive = toys.put(tmp_path / ARCHIVE, toys.tar([("./all_data_0.json", content)]))
+        assert planned() == {ARCHIVE: [hashes.sha256(archive)]}
+    marker = ["--dataset", "femnist", "--folder", str(tmp_path), "--out", str(tmp_path / "m.json"), "--spec"]
+    fetch.main([*marker, json.dumps({"files": planned()})])
+    earlier = {"files": planned()}
+    toys.put(tmp_path / ARCHIVE, toys.tar([("./all_data_0.json", b"3")]))
+    with pytest.raises(FairflError, match="is not the file that this job was planned with"):
+        fetch.main([*marker, json.dumps(earlier)])
