@@ -204,10 +204,11 @@ class Planner:
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:
-        """The rows of comparison.csv as the last run of the workflow has left them, else the stored ones."""
-        path, config = self.results / "comparison.csv", self.workload.config
-        if path.is_file():
-            return records(path, "comparison", ComparisonLine)
+        """The rows of comparison.csv as the last run has left them, of this selection or of all, else the stored ones."""
+        config = self.workload.config
+        for path in self.graph.job("comparison").outputs[0], self.results / "comparison.csv":
+            if Path(path).is_file():
+                return records(Path(path), "comparison", ComparisonLine)
         stored = config.scale == SCALE and config.recorded != "ignore"
         return recorded_numbers(self.root) if stored and (self.root / COMPARISON).exists() else []
 

@@ -30,13 +30,18 @@ def runs(picks):
     return [job for pick in picks for job in pick.jobs if job.startswith("train/")]
 
 
-def compare(**verdicts):
+SELECTION = "selections/papers=fedfv_settings=fedfv_fmnist_seeds=0,1,2/"  # as it is called
+
+
+def compare(below="", **verdicts):
     """Leave a comparison.csv in which a metric of some algorithms has such a verdict, with seed 0 alone."""
     lines = [
         row({"setting": SETTING, "metric": "accuracy_avg", "algorithm": algorithm} | values)
         for algorithm, values in verdicts.items()
     ]
-    Path("results/full/comparison.csv").write_text(csv_text(lines, ComparisonLine))
+    path = Path(f"results/full/{below}comparison.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(csv_text(lines, ComparisonLine))
 
 
 def test_one_seed_of_every_variant_that_tells_something_the_cheap_ones_first(planner):
@@ -66,6 +71,14 @@ def test_a_second_seed_only_where_a_verdict_hangs_on_noise_and_after_all_first_o
     assert bought[-1] == fedavg.replace("seed0", "seed1")
     assert all(name.endswith("/seed0") for name in bought[:-1]) and len(bought) > 10
     assert fedavg.replace("seed0", "seed1") not in runs(planner().select(5.0))
+
+
+def test_the_verdicts_of_a_selection_are_in_its_folder(planner):
+    """Those of all runs may be older."""
+    compare(fedavg={"verdict": "agrees"})
+    assert [line.verdict for line in planner().compared] == ["agrees"]
+    compare(SELECTION, fedavg={"verdict": "differs"})
+    assert [line.verdict for line in planner().compared] == ["differs"]
 
 
 def test_the_restricted_workload_has_what_is_done_and_what_is_bought(planner):
