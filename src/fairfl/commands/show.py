@@ -93,12 +93,13 @@ def make_parser() -> argparse.ArgumentParser:
 
 # -- which numbers --------------------------------------------------------------------------------
 def _numbers(workload: Workload, artifact: str, always: bool) -> tuple[str, list[ComparisonLine]]:
-    """(scale, numbers of an artifact): the built ones, else stored ones, unless one scale is asked for."""
+    """(scale, numbers of an artifact): the last built ones, else stored ones, unless one scale is asked for."""
     scale = workload.scale.scale
     built = Path("results", scale)
-    files = [built / "comparison.csv", *sorted(built.glob("selections/*/comparison.csv"))]
+    files = [*built.glob("comparison.csv"), *built.glob("selections/*/comparison.csv")]
     sources = [
-        (scale, records(path, "comparison", ComparisonLine)) for path in files if path.is_file()
+        (scale, records(path, "comparison", ComparisonLine))
+        for path in sorted(files, key=os.path.getmtime, reverse=True)
     ]
     if scale == SCALE or not always:
         sources.append((SCALE, recorded_numbers(Path())))

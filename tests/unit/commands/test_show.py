@@ -1,6 +1,7 @@
 """fairfl show: from a printed number to its runs, on stored results and on built ones."""
 
 import io
+import os
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,9 @@ import pytest
 
 from fairfl.commands import show
 from fairfl.judgement.recorded import recorded_numbers
+from fairfl.judgement.rows import ComparisonLine, csv_text
 from fairfl.runtime.errors import FairflError
+from tests.unit.rows import compared
 
 TABLE, VARIANT = "fedfv_table3", "fedfv/alpha=0.667,tau=0"
 RUN = "fedfv_fmnist/fedfv/alpha=0.667~tau=0/seed12"
@@ -64,6 +67,18 @@ def test_several_numbers_are_a_list_of_words_that_choose_one(clone, capsys):
     assert lines[0].split()[:3] == ["variant", "metric", "setting"] and len(lines) > 3
     variant, metric, setting = lines[1].split()[:3]
     assert shown(clone, capsys, variant, metric, setting).startswith(f"{TABLE} {variant} {metric} {setting}\n")
+
+
+def test_the_last_built_number_is_shown(clone, capsys):
+    """Whether all was built then or a selection, whatever that is called."""
+    folders = ["", "selections/settings=a/", "selections/settings=b/"]
+    for ours, below in enumerate([*folders, *folders]):
+        built = clone / f"results/quick/{below}comparison.csv"
+        built.parent.mkdir(parents=True, exist_ok=True)
+        line = compared({"artifact": TABLE, "setting": "fedfv_fmnist", "ours": f"{ours}.5", "verdict": "differs"})
+        built.write_text(csv_text([line], ComparisonLine))
+        os.utime(built, (ours, ours))
+        assert f", reproduced {ours}.5 at scale quick" in shown(clone, capsys)
 
 
 def test_a_word_that_names_nothing_has_the_nearest(clone):
