@@ -24,8 +24,8 @@ from fairfl.runtime.validation import check
 from fairfl.workflow import snakemake, snapshot
 from fairfl.workflow.graph import Graph
 
-# Not results: what jobs print, record and run, what a plan says, where a training goes on.
-_BESIDE = ("logs", "records", kept.FOLDER, snapshot.FOLDER)
+# Not results: what jobs print, record, compute from and run, what a plan says, where a training goes on.
+_BESIDE = ("logs", "records", kept.FOLDER, snapshot.FOLDER, ".jobs")
 _NOTES = ("plan.txt", "plan.csv", "checkpoint.pt")
 
 Finding = tuple[str, str]  # damaged, foreign or orphaned; what
@@ -57,7 +57,7 @@ class Verifier:
                 files = (
                     os.path.join(place, name)
                     for name in names
-                    if name not in _NOTES and not name.startswith(".")
+                    if not name.endswith(_NOTES) and not name.startswith(".")
                 )
                 yield from (("foreign", path) for path in sorted(files) if path not in claimed)
 

@@ -112,6 +112,18 @@ def test_a_paper_that_cannot_be_read_deletes_nothing(found, monkeypatch):
     assert found() == before
 
 
+def test_nothing_that_a_killed_workflow_left_is_foreign(tmp_path, monkeypatch):
+    """Specs of its jobs, and where trainings and surrogates go on."""
+    monkeypatch.chdir(tmp_path)
+    runs, surrogates = "runs/s/fedavg/default/seed0", "surrogates/s/seed0"
+    left = [f"{runs}/checkpoint.pt", f"{runs}/.checkpoint.pt.before", f"{surrogates}/cluster0.checkpoint.pt"]
+    left += [f"{surrogates}/.cluster0.checkpoint.pt.before", ".jobs/train/s/fedavg/default/seed0.json"]
+    for path in (RESULTS / below for below in (*left, f"{runs}/mine.json")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    assert list(verify.Verifier().folder(RESULTS)) == [("foreign", f"{RESULTS}/{runs}/mine.json")]
+
+
 @pytest.mark.parametrize(
     "command", [lambda: verify.clear(Path("."), GIVEN, yes=True), lambda: verify.verify(Path("."), GIVEN)]
 )
