@@ -170,8 +170,7 @@ def _in_mirror(mirror: str, relative: str) -> str:
         return f"{mirror.rstrip('/')}/{urllib.parse.quote(relative)}"
     if mirror.startswith("file:"):
         mirror = urllib.request.url2pathname(urllib.parse.urlsplit(mirror).path)
-    # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
-    return str(Path(os.path.expanduser(mirror), relative))
+    return str(Path(mirror, relative))
 
 
 def _download(url: str, path: Path) -> None:

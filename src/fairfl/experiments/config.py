@@ -1,5 +1,6 @@
 """config.yaml: what to run, and where."""
 
+import os
 import re
 import urllib.parse
 from collections.abc import Collection, Iterable, Mapping
@@ -30,12 +31,13 @@ TEMPLATE = "template"  # papers/template.yaml: built only if it is named
 
 
 def _place(value: str) -> str:
-    """A folder or address in one line that a command line has room for."""
+    """A folder, in full, or an address in one line that a command line has room for."""
     if not value.strip() or re.search(r"[\x00-\x1f\x7f]", value) or len(value) > _LONGEST_PLACE:
         raise ValueError(
             f"{plain_data.shown(value)}: expected a folder: not empty, no control characters, {_LONGEST_PLACE} at most"
         )
-    return value
+    # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
+    return os.path.expanduser(value)
 
 
 Place = Annotated[str, AfterValidator(_place)]

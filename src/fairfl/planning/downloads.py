@@ -38,7 +38,7 @@ def _source(file: RemoteFile, name: str, config: Config) -> Source:
     while instead := forms[-1].instead:
         forms.append(instead)
     places = [
-        Path(folder.removeprefix("file://")).expanduser()
+        Path(folder.removeprefix("file://"))
         for folder in (config.data_folder, *config.mirrors)
         if urlsplit(folder).scheme not in ("http", "https")
     ]
