@@ -64,7 +64,8 @@ def main(argv: list[str] | None = None) -> None:
             line for line in checked if paper_of(line) == name
         )
         for path in sorted((args.results / name).glob("*.csv")):
-            files[OWN / name / path.name] = path.read_text(encoding="utf-8")
+            if f"{name}_{path.stem}" in workload.artifacts:  # another may be of an earlier version
+                files[OWN / name / path.name] = path.read_text(encoding="utf-8")
 
     def store(files: dict[Path, str], *below: str) -> None:
         named = {str(path.relative_to(FOLDER)): text.encode() for path, text in files.items()}

@@ -1,15 +1,17 @@
 """docs/papers/*.md, derived sentences, results/recorded/*.csv: never stale, refused when of a part of the record."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
-from fairfl.judgement.recorded import CLAIMS, recorded_numbers
+from fairfl.judgement.recorded import CLAIMS, DIFFERENCES, recorded_numbers
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.reporting.derived import filled, vocabulary
-from fairfl.reporting.reproduction import StoredResults
+from fairfl.reporting.reproduction import OWN, StoredResults
 from fairfl.runtime.errors import FairflError
 
 LONGEST = 90  # lines of a page
@@ -40,6 +42,20 @@ def test_a_part_of_the_record_is_refused(root, tmp_path, config, words):
     given = {"scale": "full", "recorded": "only", "papers": ["*"]} | config
     with pytest.raises(FairflError, match=f"config.yaml: {words}"):
         job.main(["--config", json.dumps(given), "--root", str(root), "--results", str(tmp_path)])
+
+
+def test_what_a_removed_artifact_has_left_is_not_taken(root, tmp_path, monkeypatch):
+    results, own = tmp_path / "results/full", OWN / "fairbench"
+    shutil.copytree(root / own, results / "fairbench", ignore=shutil.ignore_patterns("claims.csv"))
+    shutil.copy(results / "fairbench/table1.csv", results / "fairbench/gone.csv")
+    for name, kind in (("comparison", ComparisonLine), ("claims", ClaimLine)):
+        (results / f"{name}.csv").write_text(csv_text([], kind))
+    for name in ("papers", "scales", "src"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.setattr(job, "texts", lambda *_: {DIFFERENCES: ""})
+    given = json.dumps({"scale": "full", "recorded": "only", "papers": ["*"]})
+    job.main(["--config", given, "--root", str(tmp_path), "--results", str(results)])
+    assert {path.name for path in (tmp_path / own).iterdir()} == {path.name for path in (root / own).iterdir()}
 
 
 def test_the_committed_pages_say_what_the_committed_numbers_say(root, texts):
