@@ -24,7 +24,7 @@ out = open(spool + "/" + number + ".log", "wb")
 subprocess.Popen(["sh", "-c", run], env=environment, stdin=-3, stdout=out, stderr=out, start_new_session=True)
 print(number)
 """
-QSTAT = '#!/bin/sh\n[ ! -e "{spool}/$2" ]\n'
+QSTAT = '#!/bin/sh\n[ ! -e "{spool}/$2" ] || {{ echo Following jobs do not exist: $2; exit 1; }}\n'
 QACCT = '#!/bin/sh\necho failed 0; echo exit_status $(cat "{spool}/$2")\n'
 
 
