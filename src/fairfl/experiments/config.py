@@ -1,5 +1,6 @@
 """config.yaml: what to run, and where."""
 
+import json
 import os
 import re
 import urllib.parse
@@ -288,4 +289,4 @@ def _text(value: object) -> str:
         return ",".join(map(_text, value))
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return value if isinstance(value, str) else json.dumps(value)  # true, null

@@ -94,12 +94,16 @@ def test_no_more_are_inconclusive_than_are_checked(printed):
     assert 0 < unsure <= checked <= published < 200
 
 
-def test_the_command_that_runs_it_says_what_config_yaml_does_not(folder):
+def test_the_command_that_runs_it_says_what_config_yaml_does_not(folder, monkeypatch):
     usual = usual_config(folder).model_dump(mode="json")
     assert plan.command(folder, Config(**usual)) == "fairfl run"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
     changed = plan.command(folder, Config(**usual | more))
     assert changed == "fairfl run --config papers=fedfv,focus offline=true budget=5"
+    usual["budget"] = 5.0  # as config.yaml may have it
+    monkeypatch.setattr(plan, "usual_config", lambda root: Config(**usual))
+    words = plan.command(folder, Config(**usual | {"budget": None})).split()
+    assert words == ["fairfl", "run", "--config", "budget=null"]
 
 
 def test_a_budget_shows_what_it_buys(printed):
