@@ -26,7 +26,9 @@ class Limit(Strict):
         60, gt=0, description="a training that is out of time goes on at the next try"
     )
     memory_mb: int = Field(
-        2000, gt=0, description="of the host; the n-th try of a job gets n times as much"
+        2000,
+        gt=0,
+        description="of the host, at most; a submission that lacks memory asks for twice as much, up to this",
     )
 
 
