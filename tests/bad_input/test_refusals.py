@@ -150,7 +150,13 @@ def test_several_problems_have_a_line_each():
 def test_what_is_unusual_but_fine(tmp_path):
     path = written(tmp_path / "config.yaml", b"\xef\xbb\xbfscale: quick\r\npapers: &p [eagle]\r\nartifacts: *p\r\n")
     assert check(load(path), Config, "c").papers == ["eagle"]
-    given = {"scale": "quick", "seeds": "0,42", "offline": "true", "threads": "2", "mirrors": "file:///x,~no-such-user/x"}
+    given = {
+        "scale": "quick",
+        "seeds": "0,42",
+        "offline": "true",
+        "threads": "2",
+        "mirrors": "file:///x,~no-such-user/x",
+    }
     found = check(given | {"data_folder": "my data", "budget": "~"}, Config, "c")
     assert (found.seeds, found.mirrors[1], found.budget) == ([0, 42], "~no-such-user/x", None)
 

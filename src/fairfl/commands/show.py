@@ -166,7 +166,7 @@ def _number(workload: Workload, line: ComparisonLine, scale: str) -> Iterator[st
     metric = metric_of(paper.metrics, line.metric)
     stored = None if scale == SCALE else ran_by_place(recorded_numbers(Path())).get(line.place)
     yield from (f"  {text}" for text in sentences_on(line, title, metric, "seeds", stored))
-    for name in line.runs.split(";") if line.runs else ():
+    for name in filter(None, line.runs.split(";")):
         ran = find_run(name, scale)
         if ran is None:
             yield f"{name}: " + (
@@ -184,7 +184,7 @@ def _number(workload: Workload, line: ComparisonLine, scale: str) -> Iterator[st
 def _curves(workload: Workload, line: ComparisonLine, scale: str) -> pd.DataFrame:
     """Columns run, round, measure and value, of each run of a number that is on this machine."""
     rows: list[tuple[Any, ...]] = []
-    for name in line.runs.split(";") if line.runs else ():
+    for name in filter(None, line.runs.split(";")):
         if run := find_run(name, scale):
             label, curve = along(run.rounds, line.metric, _part(workload, line))
             rows += [(name, number, label, value) for number, value in curve.items()]

@@ -266,12 +266,11 @@ SELECTING = ("papers", "artifacts", "settings", "algorithms", "seeds")
 
 def selection(config: Config, usual: Config) -> str:
     """Selection beyond what config.yaml says, as the name of a folder: 'papers=eagle'; '' if nothing is."""
-    parts = []
-    for key in SELECTING:
-        chosen = getattr(config, key)
-        if chosen != getattr(usual, key):
-            parts.append(f"{key}={'all' if chosen is None else ','.join(map(str, chosen))}")
-    name = "_".join(parts)
+    name = "_".join(
+        f"{key}={'all' if chosen is None else ','.join(map(str, chosen))}"
+        for key in SELECTING
+        if (chosen := getattr(config, key)) != getattr(usual, key)
+    )
     plain_name = re.sub(r"[^A-Za-z0-9_.,=+-]", "_", name)
     if plain_name == name and len(name) <= _LONGEST_NAME:
         return name
@@ -288,5 +287,5 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_text, value))
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+        return f"{value:.0f}"
     return value if isinstance(value, str) else json.dumps(value)  # true, null

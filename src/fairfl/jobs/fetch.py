@@ -32,9 +32,9 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
         weights = pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]
         return {"weights": {"name": weights.name, "sha256": weights.sha256[0]}}
     data = workload.prepared_by(key)[0]
-    files = registry.files(data.name, data.options)
     digests = {
-        file.relative(data.name): _digests(file, data.name, workload.config) for file in files
+        file.relative(data.name): _digests(file, data.name, workload.config)
+        for file in registry.files(data.name, data.options)
     }
     return {"dataset": data.name, "files": digests}
 
@@ -109,8 +109,8 @@ def main(argv: list[str] | None = None) -> None:
         with opened.by_fairfl():  # each is compared with its hash
             copies = FileSources(args.folder, args.mirror, args.offline).find_all(files, name)
         _check(files, name, copies, args.folder, args.spec)
-        marker = {kind: name, "files": list(map(vars, copies))}
-        atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
+        marker = json.dumps({kind: name, "files": list(map(vars, copies))}, indent=2)
+        atomic.write_text(args.out, f"{marker}\n")
 
 
 if __name__ == "__main__":

@@ -39,13 +39,10 @@ def partition_own_data(workload: Workload) -> dict[str, list[str]]:
                 description = deal.described(
                     assignment, own.metadata, columns, own.tensors.get("client")
                 )
-                actual, surrogate = (
-                    len(set(json.loads(description.get("clusters", "[0]")))),
-                    setting.surrogate,
-                )
-                if surrogate is not None and surrogate.clusters not in (1, actual):
+                actual = len(set(json.loads(description.get("clusters", "[0]"))))
+                if setting.surrogate and setting.surrogate.clusters not in (1, actual):
                     raise FairflError(
-                        f"surrogate.clusters is {surrogate.clusters}, the partition's number of true clusters is "
+                        f"surrogate.clusters is {setting.surrogate.clusters}, the partition's number of true clusters is "
                         f"{actual}; a table says them in the column that `cluster` names"
                     )
                 descriptions[name] = [
@@ -68,10 +65,7 @@ def prepared(workload: Workload, setting: str) -> Prepared | None:
     files = registry.files(data.name, data.options)
     if not files and workload.papers[workload.paper_of[setting]].sources != "own":
         return None
-    own = [
-        file for file in files if not file.is_published and checks.has_file(folder, file, data.name)
-    ]
-    if len(own) < len(files):
+    if any(file.is_published or not checks.has_file(folder, file, data.name) for file in files):
         return None
     if sum((folder / file.relative(data.name)).stat().st_size for file in files) > _MOST_BYTES:
         return None

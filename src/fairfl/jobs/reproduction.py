@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.config import Config, with_papers
+from fairfl.experiments.config import SELECTING, Config, with_papers
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.strict import yaml_files
 from fairfl.experiments.workload import Workload, load_workload
@@ -26,8 +26,7 @@ def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
     chosen = workload.config
     everything = with_papers(Config(scale="full", recorded="only"), yaml_files(root / "papers"))
-    which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
-    for key in (*which, "recorded", "tuned", "verdict"):
+    for key in ("scale", *SELECTING, "recorded", "tuned", "verdict"):
         value, needed = getattr(chosen, key), getattr(everything, key)
         if (sorted(value) if key == "papers" else value) != needed:
             raise FairflError(
@@ -53,11 +52,11 @@ def main(argv: list[str] | None = None) -> None:
     papers = published(workload.papers)
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
     checked = records(args.results / "claims.csv", "claims", ClaimLine)
-    lines = [line for line in every if paper_of(line) in papers]
-    claims = [line for line in checked if paper_of(line) in papers]
     files = {
-        numbers.COMPARISON: numbers.comparison_text(lines),
-        numbers.CLAIMS: numbers.claims_text(claims),
+        numbers.COMPARISON: numbers.comparison_text(
+            line for line in every if paper_of(line) in papers
+        ),
+        numbers.CLAIMS: numbers.claims_text(line for line in checked if paper_of(line) in papers),
     }
     for name in own(workload):
         files[OWN / name / "claims.csv"] = numbers.claims_text(
@@ -67,14 +66,14 @@ def main(argv: list[str] | None = None) -> None:
             if f"{name}_{path.stem}" in workload.artifacts:  # another may be of an earlier version
                 files[OWN / name / path.name] = path.read_text(encoding="utf-8")
 
-    def store(files: dict[Path, str], *below: str) -> None:
+    def store() -> None:
         named = {str(path.relative_to(FOLDER)): text.encode() for path, text in files.items()}
-        sums.write(args.root / FOLDER, named, below)
+        sums.write(args.root / FOLDER, named, (f"{OWN.name}/",))
 
-    store(files, f"{OWN.name}/")
+    store()
     derived = texts(args.root, workload.papers)  # they read those files
     files[numbers.DIFFERENCES] = derived.pop(numbers.DIFFERENCES)
-    store(files, f"{OWN.name}/")
+    store()
     for path, text in derived.items():
         atomic.write_text(args.root / path, text)
     print(f"wrote {', '.join(map(str, [*files, *derived]))}")

@@ -133,8 +133,10 @@ class Planner:
         name, baseline = f"train/{run.id}", self.workload.baseline(run.setting)
         if self.rerun.is_done(name):
             return []
-        rules = ("local_optimum", "surrogate")  # that its losses are compared with
-        kinds = tuple(f"{rule}/{run.setting}/seed{run.seed}/" for rule in rules)
+        kinds = tuple(
+            f"{rule}/{run.setting}/seed{run.seed}/"
+            for rule in ("local_optimum", "surrogate")  # that its losses are compared with
+        )
         inputs = self.graph.job(f"collect/{run.setting}").inputs
         names = [name, *(one for one in inputs if one.startswith(kinds))]
         if baseline is not None:
@@ -222,10 +224,13 @@ class Planner:
         bought: list[Purchase] = []
         most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
         for seeds in range(most):
-            # Baselines and runs that come first may be worth something themselves.
-            paid = [job for one in bought for job in one.jobs]
-            candidates = self._candidates(seeds, open_verdicts)
-            bought += buy(candidates, self.hours, budget - count_hours(bought), paid)
+            bought += buy(
+                self._candidates(seeds, open_verdicts),
+                self.hours,
+                budget - count_hours(bought),
+                # Baselines and runs that come first may be worth something themselves.
+                [job for one in bought for job in one.jobs],
+            )
         return bought
 
     def available(self, bought: Iterable[Purchase]) -> frozenset[str]:

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from fairfl.data import pretrained, registry
 from fairfl.data.interface import RemoteFile
@@ -40,7 +39,7 @@ def _source(file: RemoteFile, name: str, config: Config) -> Source:
     places = [
         Path(folder.removeprefix("file://"))
         for folder in (config.data_folder, *config.mirrors)
-        if urlsplit(folder).scheme not in ("http", "https")
+        if not folder.startswith(("http://", "https://"))
     ]
     if any((place / form.relative(name)).is_file() for form in forms for place in places):
         return "local"

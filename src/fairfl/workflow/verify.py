@@ -54,12 +54,10 @@ class Verifier:
                 yield "damaged", f"{below}: what is kept here is damaged"
         for place, _, names in os.walk(folder):
             if not set(_BESIDE) & set(Path(place).relative_to(folder).parts):
-                files = (
-                    os.path.join(place, name)
-                    for name in names
-                    if not name.endswith(_NOTES) and not name.startswith(".")
-                )
-                yield from (("foreign", path) for path in sorted(files) if path not in claimed)
+                for name in sorted(names):
+                    path = os.path.join(place, name)
+                    if not (name.startswith(".") or name.endswith(_NOTES) or path in claimed):
+                        yield "foreign", path
 
     def _result(self, place: Path, record: dict) -> Iterator[Finding]:
         for path in record["outputs"]:
@@ -118,8 +116,11 @@ def _planned(root: Path, config: Config) -> set[tuple[Any, ...]]:
     graph: Graph = snakemake.parsed(root, config.model_dump(mode="json"))["graph"]
     if faulty := graph.workload.faulty:
         raise FairflError("\n".join(faulty.values()))
-    targets = ["all", "tuned", "calibrated", *graph.workload.known]
-    return {of_what(job.name) for one in targets for job in graph.below(graph.wanted(one))}
+    return {
+        of_what(job.name)
+        for target in ("all", "tuned", "calibrated", *graph.workload.known)
+        for job in graph.below(graph.wanted(target))
+    }
 
 
 def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
@@ -138,8 +139,12 @@ def deletable(root: Path, config: Config, folder: Path) -> list[Path]:
     }
     for path in sorted(orphans):
         if path.is_file() and (record := records.read(path)):
-            whole = (output for output in record["outputs"] if not records.damage(output, record))
-            paths += [*(Path(output) for output in whole if output not in needed), path]
+            paths += [
+                Path(output)
+                for output in record["outputs"]
+                if not (output in needed or records.damage(output, record))
+            ]
+            paths.append(path)
     return paths
 
 
