@@ -42,8 +42,8 @@ def partition_own_data(workload: Workload) -> dict[str, list[str]]:
                 actual = len(set(json.loads(description.get("clusters", "[0]"))))
                 if setting.surrogate and setting.surrogate.clusters not in (1, actual):
                     raise FairflError(
-                        f"surrogate.clusters is {setting.surrogate.clusters}, the partition's number of true clusters is "
-                        f"{actual}; a table says them in the column that `cluster` names"
+                        f"surrogate.clusters is {setting.surrogate.clusters}, the partition's number of true clusters "
+                        f"is {actual}; a table says them in the column that `cluster` names"
                     )
                 descriptions[name] = [
                     own.metadata["source"],

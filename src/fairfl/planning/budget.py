@@ -206,7 +206,7 @@ class Planner:
 
     @cached_property
     def compared(self) -> list[ComparisonLine]:
-        """The rows of comparison.csv as the last run has left them, of this selection or of all, else the stored ones."""
+        """The rows of comparison.csv of the last run of this selection, else of all, else the stored ones."""
         config = self.workload.config
         for path in self.graph.job("comparison").outputs[0], self.results / "comparison.csv":
             if Path(path).is_file():

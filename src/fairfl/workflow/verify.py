@@ -55,9 +55,9 @@ class Verifier:
         for place, _, names in os.walk(folder):
             if not set(_BESIDE) & set(Path(place).relative_to(folder).parts):
                 for name in sorted(names):
-                    path = os.path.join(place, name)
-                    if not (name.startswith(".") or name.endswith(_NOTES) or path in claimed):
-                        yield "foreign", path
+                    file = os.path.join(place, name)
+                    if not (name.startswith(".") or name.endswith(_NOTES) or file in claimed):
+                        yield "foreign", file
 
     def _result(self, place: Path, record: dict) -> Iterator[Finding]:
         for path in record["outputs"]:

@@ -65,7 +65,7 @@ def test_what_the_data_cannot_give_is_refused(planned, keys, message) -> None:
 
 
 def faulty(*arguments):
-    return {}["lable"]
+    return {}["missing"]
 
 
 @pytest.mark.parametrize(("plugin", "function"), [(local_csv, "prepare"), (by_client, "assign")])
@@ -74,7 +74,7 @@ def test_an_error_of_a_plug_in_has_file_and_line(planned, monkeypatch, plugin, f
     with pytest.raises(FairflError) as error:
         own_data.partition_own_data(planned())
     where = f"{__file__}, line {faulty.__code__.co_firstlineno + 1}"
-    assert str(error.value) == f"papers/template.yaml: settings.template_digits: {where}: faulty: KeyError: 'lable'"
+    assert str(error.value) == f"papers/template.yaml: settings.template_digits: {where}: faulty: KeyError: 'missing'"
 
 
 def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
