@@ -13,7 +13,9 @@ The weights of a round stem from the gaps of the round before (lag 1); in the fi
 steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k, the same for one local step.
 
 In the paper all clients take part in each round. Where only some do, w is still of all K, from the newest gap of
-each; a client that has not taken part yet has the mean gap of the others.
+each; a client that has not taken part yet has the mean gap of the others. So has, in every round, a client without
+validation samples. A client that has them, and whose loss or L*_k is not a finite number, has diverged: the engine
+leaves it out of the round.
 
 Tables run the defaults, at sqrt(K) times FedAvg's rate: with lambda = 0 that is FedAvg. `l2_k` gives the same steps at
 FedAvg's rate; papers/eagle.yaml has the reason.

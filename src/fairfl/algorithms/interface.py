@@ -12,6 +12,7 @@ Symbols (all over the m clients of a round, K clients in all, P parameters, B nu
            `correct_received` at x, `correct_after` at x_k
     V_k    mean validation loss at x          `validation_loss_received`, nats
     L*_k   validation loss of the best model that client k trains alone   `local_optimum_loss`, nats
+           Both are NaN for a client without validation samples, which takes part nevertheless.
 
 A file in this folder holds `class Config(Strict)`, its hyper-parameters, and one class that extends `Algorithm`. The
 engine (fairfl.simulation) runs, in every round,

@@ -10,15 +10,10 @@ from torch import Tensor
 from fairfl.algorithms.interface import Aggregate, Reports
 from fairfl.simulation.modifiers import Modifiers
 
-# Fields of Reports that hold one number per client, [m] or [M, m].
-NUMBERS = (
-    "loss_received",
-    "accuracy_received",
-    "loss_after",
-    "accuracy_after",
-    "validation_loss_received",
-    "local_optimum_loss",
-)
+# Fields of Reports that hold one number per client, [m] or [M, m]; NaN for clients without validation samples.
+VALIDATION = ("validation_loss_received", "local_optimum_loss")
+# Those and the others, which are NaN for diverged clients only.
+NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", *VALIDATION)
 
 # Fields of Reports that hold one row per client, [m, ...]; one vector or several per client, [..., m, *].
 ROWS = ("clients", "samples", "gradient", "correct_received", "correct_after", "steps")
@@ -89,22 +84,21 @@ def _measured(reports: Reports, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def drop_diverged(reports: Reports) -> Reports:
-    """The reports without clients that sent a NaN or an infinity; perhaps no client is left."""
-    numbers = _measured(reports, NUMBERS)
-    total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
-    if reports.gradient is not None:
-        total = total + reports.gradient.sum()
+def drop_diverged(reports: Reports, validation: Tensor) -> Reports:
+    """The reports without clients that sent a NaN or an infinity; perhaps no client is left.
+
+    Numbers on validation data count only where a client has such samples; `validation` [K] is their number.
+    """
+    numbers, vectors = _measured(reports, NUMBERS), _measured(reports, ("delta", "gradient"))
+    total = sum(value.sum() for value in (numbers | vectors).values())
     if math.isfinite(total):  # a sum is not, if one of its terms is not
         return reports
     # A NaN or an infinity shows in the largest or the smallest entry.
-    probe = reports.delta.amax(-1).double() - reports.delta.amin(-1)
-    for value in numbers.values():
-        probe = probe + value
-    good = probe.abs() < float("inf")
-    good = good if good.dim() == 1 else good.all(0)
-    if reports.gradient is not None:
-        good = good & reports.gradient.abs().amax(-1).lt(float("inf"))
+    probes = [vector.amax(-1).double() - vector.amin(-1) for vector in vectors.values()]
+    empty = validation[reports.clients] == 0
+    for name, value in numbers.items():
+        probes.append(value.masked_fill(empty, 0) if name in VALIDATION else value)
+    good = torch.atleast_2d(sum(probes, reports.samples)).isfinite().all(0)
     if bool(good.all()):
         return reports
     return replace(

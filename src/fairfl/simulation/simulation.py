@@ -190,7 +190,7 @@ class Simulation:
         reports = self.measure_trained(clients, received, trained, plan)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
-            reports = drop_diverged(reports)
+            reports = drop_diverged(reports, self.clients.parts["validation"].lengths)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
 

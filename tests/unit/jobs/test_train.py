@@ -90,6 +90,18 @@ def test_a_client_whose_optimum_diverged_is_left_out_and_counted(job):
     assert (summary["dropped_reports"], summary["diverged"]) == (5, False)
 
 
+@pytest.mark.parametrize(("without", "dropped"), [([1], 0), ([0, 1, 2], 0), ([0], 5)])
+def test_a_client_without_validation_samples_is_not_a_diverged_one(job, without, dropped):
+    """The optimum of client 1 is missing: it has diverged only if the client has validation samples."""
+    parts = [(row, row % 3, (row // 3) % 3) for row in range(36)]
+    job.deal([(row, client, 2 if part == 1 and client in without else part) for row, client, part in parts])
+    summary = job.run(*job.optima([0.1, None, 0.9]), algorithm="eagle", hyperparameters={"lambda": 0.0, "norm": "none"})
+    assert (summary["dropped_reports"], summary["diverged"]) == (dropped, False)
+    theta = job.kept()["theta"]
+    job.run(algorithm="fedavg", hyperparameters={"weighting": "uniform"})
+    assert torch.allclose(theta, job.kept()["theta"], rtol=1e-6) == (not dropped)
+
+
 def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
     def load(*files):
         clients = load_clients(*files)
