@@ -64,16 +64,16 @@ def _whole_groups(sizes: np.ndarray, split: dict[str, Any]) -> np.ndarray:
     Rows of one group (copies of one image with other labels) stay in one part. Every part with a positive
     fraction gets at least one group if there are enough of them; training is served first.
     """
-    used = [part for part in range(len(PARTS)) if split[PARTS[part]] > 0]
+    shares = np.array([split[part] for part in PARTS])
+    (used,) = shares.nonzero()
     # A group belongs to the part in which its middle row falls, so parts miss their share by half a group at most.
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    edges = np.cumsum([split[PARTS[part]] for part in used])[:-1]
-    chosen = np.array(used)[np.searchsorted(edges, middle, side="right")]
-    for position, part in enumerate(used):
-        if len(sizes) >= len(used) and not (chosen == part).any():
-            # The part is so small that it got nothing: take the group at its border.
-            chosen[min(np.searchsorted(chosen, part), len(sizes) - len(used) + position)] = part
-    return chosen
+    first = np.searchsorted(middle, np.cumsum([0, *shares[used]])[:-1])
+    if (spare := len(sizes) - len(used)) >= 0:
+        # Parts so small that they got nothing take the group at their border.
+        place = np.arange(len(used))
+        first = np.maximum.accumulate(first - place).clip(max=spare) + place
+    return np.repeat(used, np.diff([*first, len(sizes)]))
 
 
 def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np.ndarray:

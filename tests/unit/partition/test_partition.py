@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
@@ -202,6 +202,35 @@ def test_cut_keeps_groups_together(order, images, seed):
     parts = cut(np.arange(len(groups)), alike(len(groups), groups=groups), SPLIT | {"order": order}, rng(seed))
     assert all(len(set(parts[groups == g])) == 1 for g in range(images))
     assert set(parts) == {0, 1, 2}
+
+
+def by_middle_rows(sizes, fractions):
+    """Part of each group of `sizes` rows, by its middle row; then, one after the other, parts take what they lack."""
+    middle = (np.cumsum(sizes) - np.array(sizes) / 2) / sum(sizes)
+    parts = np.searchsorted(np.cumsum(fractions)[:-1], middle, side="right")
+    for part in range(len(fractions)):
+        if len(sizes) >= len(fractions) and part not in parts:
+            parts[min(np.searchsorted(parts, part), len(sizes) - len(fractions) + part)] = part
+    return parts
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=15) | st.integers(1, 15).map(lambda n: [1] * n),
+    st.sampled_from([(0.8, 0.1, 0.1), (0.7, 0.15, 0.15), (0.9, 0.05, 0.05), (0.6, 0.2, 0.2), (0.1, 0.1, 0.8)]),
+)
+@example([1, 1, 1], (0.8, 0.1, 0.1))
+@example([1, 5, 23, 3, 18, 21, 2, 24], (0.8, 0.1, 0.1))
+def test_every_part_has_a_group_and_what_was_complete_stays(sizes, fractions):
+    split = dict(zip(("train", "validation", "test"), fractions, strict=True), order="stored")
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    parts = cut(np.arange(len(groups)), alike(len(groups), groups=groups), split, rng())
+    before = by_middle_rows(sizes, fractions)
+    assert (np.diff(parts) >= 0).all()
+    if len(sizes) >= 3:
+        assert {*parts} == {0, 1, 2}
+    if len(sizes) < 3 or {*before} == {0, 1, 2}:
+        assert parts.tolist() == before[groups].tolist()
 
 
 # -- what cannot be
