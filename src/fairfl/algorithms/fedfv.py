@@ -64,8 +64,8 @@ def projection_order(reports: Reports, order: str) -> list[int]:
 
 
 def kept(PO: list[int], alpha: float) -> list[int]:
-    """Clients that keep their update: the last ones of PO."""
-    return PO[ceil((len(PO) - 1) * (1 - alpha)) :] if alpha > 0 else []
+    """Clients that keep their update: the last ones of PO. 1e-9: 9 (1 - 1/3) is 6.000000000000001 in floating point."""
+    return PO[ceil((len(PO) - 1) * (1 - alpha) - 1e-9) :] if alpha > 0 else []
 
 
 def mitigate_internal_conflicts(g: Span, PO: list[int], keep: list[int]) -> Tensor:

@@ -42,6 +42,21 @@ def test_example(alpha, tau, order, expected):
     assert (result.extra is None) == (tau == 0)
 
 
+@pytest.mark.parametrize(
+    ("m", "alpha", "most"),
+    [
+        (10, 1 / 3, 4),
+        (11, 0.7, 8),
+        # Settings of the papers.
+        *((3, alpha, most) for alpha, most in ((0.1, 1), (0.2, 1), (0.333, 1), (0.5, 2), (0.667, 2))),
+        *((10, alpha, most) for alpha, most in ((0.1, 1), (0.2, 2), (0.333, 3), (0.5, 5), (0.667, 7))),
+        *((20, alpha, most) for alpha, most in ((0.1, 2), (0.2, 4), (0.333, 7), (0.5, 10), (0.667, 13))),
+    ],
+)
+def test_how_many_clients_keep_their_update(m, alpha, most):
+    assert fedfv.kept([*range(m)], alpha) == [*range(m - most, m)]
+
+
 def test_opposite_updates_give_no_step_despite_rounding():
     """What is left of float32 updates that cancel is noise; rescaling would blow it up."""
     direction = torch.randn(500, generator=torch.Generator().manual_seed(0))
