@@ -158,7 +158,7 @@ class FedEBAPlus(Algorithm[Config]):
         return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha, q, J = self.config.alpha, reports.shares(self.config.prior), reports.steps
+        alpha, q, J = self.config.alpha, reports.shares(self.config.prior), reports.divisor
         if reports.exchange == 1 and "g_b" not in state:
             return Aggregate(), state  # models were aligned in the first pass
         w = q

@@ -135,8 +135,13 @@ class Reports(Received):
     loss_after: Tensor = NOT_MEASURED
     accuracy_after: Tensor = NOT_MEASURED
     correct_after: Tensor = NOT_MEASURED  # [m, n_max] int8
-    steps: Tensor = NOT_MEASURED  # [m] float64, J_k, local steps taken
+    steps: Tensor = NOT_MEASURED  # [m] float64, J_k, local steps taken; perhaps none
     mix: float | None = None  # of the plan by which they trained
+
+    @property
+    def divisor(self) -> Tensor:
+        """J_k by which D_k is divided, [m]; 1 of a client that took no step, whose D_k is 0."""
+        return self.steps.clamp(min=1)
 
     @property
     def trained(self) -> Tensor:

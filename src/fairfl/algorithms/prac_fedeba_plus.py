@@ -100,7 +100,7 @@ class PracFedEBAPlus(Algorithm[Config]):
         v = w
         if self.config.gradient_weights == "received":
             v = entropy.weights(reports.loss_received, reports, self.config)
-        return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
+        return entropy.weighted(v / (reports.learning_rate * reports.divisor), reports.delta)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         alpha, q = self.config.alpha, reports.shares(self.config.prior)
@@ -114,5 +114,5 @@ class PracFedEBAPlus(Algorithm[Config]):
             return Aggregate(w), following
         if reports.mix is not None:  # as they trained, whoever of them has diverged since
             return Aggregate(w), following | {"fair_angle_rounds": state["fair_angle_rounds"] + 1}
-        one_step = entropy.weighted(q / reports.steps, reports.delta)  # sum_k q_k D_k / J_k
+        one_step = entropy.weighted(q / reports.divisor, reports.delta)  # sum_k q_k D_k / J_k
         return Aggregate((1 - alpha) * w, extra=alpha * one_step), following  # eq. (8)

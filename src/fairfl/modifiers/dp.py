@@ -224,7 +224,7 @@ class DP(Modifier[Config]):
 
     def modify_reports(self, state: State, reports: Reports) -> Reports:
         if self.config.target == "auxiliary" and self.passes and reports.exchange == 0:
-            scale = (reports.learning_rate * reports.steps)[:, None].to(reports.delta.dtype)
+            scale = (reports.learning_rate * reports.divisor)[:, None].to(reports.delta.dtype)
             sent = scale * noisy(reports.delta / scale, reports, self.config)
             return replace(
                 reports, gradient=sent / scale

@@ -80,8 +80,7 @@ def buffer_update(own: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor
 
 
 def _measured(reports: Reports, names: tuple[str, ...]) -> dict[str, Any]:
-    values = {name: getattr(reports, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name in names if (value := getattr(reports, name)) is not None}
 
 
 def drop_diverged(reports: Reports, validation: Tensor) -> Reports:
@@ -99,7 +98,7 @@ def drop_diverged(reports: Reports, validation: Tensor) -> Reports:
     for name, value in numbers.items():
         probes.append(value.masked_fill(empty, 0) if name in VALIDATION else value)
     good = torch.atleast_2d(sum(probes, reports.samples)).isfinite().all(0)
-    if bool(good.all()):
+    if good.all():
         return reports
     return replace(
         reports,

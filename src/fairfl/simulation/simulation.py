@@ -256,7 +256,8 @@ class Simulation:
         """The clients train as planned, on the backend."""
         local = self.local.of_plan(plan, number)
         start = start_of(plan, self.x, len(clients))
-        counts = [local.steps(self.train_part.sizes[k]) for k in clients]
+        least = 1 + self.backend.normalised
+        counts = [local.steps(self.train_part.sizes[k], least) for k in clients]
         steps = sent(torch.tensor(counts, dtype=torch.float64), self.device)
         if plan.epochs == 0:  # clients measure models, of which there may be many: no copies
             moved = start.new_zeros(()).expand_as(start)

@@ -62,6 +62,30 @@ def test_a_batch_of_one_sample_is_skipped():
     assert torch.isfinite(run.x).all()
 
 
+ALIGNED = {"alpha": 0.5, "tau": 0.2, "gradient": "local_epoch", "fair_weights": "after"}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "given", "modifiers"),
+    [
+        ("scaffold", {}, {}),
+        ("prac_fedeba_plus", {"alpha": 0.5, "tau": 0.2, "theta": 90.0}, {}),
+        ("prac_fedeba_plus", {"alpha": 0.5, "tau": 0.2, "theta": 0.0}, {}),
+        ("fedeba_plus", ALIGNED | {"theta": 90.0}, {}),
+        ("fedeba_plus", ALIGNED | {"theta": 0.0}, {}),
+        ("fedeba_plus", ALIGNED, {"dp": {"sigma": 1.0}}),
+    ],
+)
+def test_a_skipped_batch_is_not_a_step(algorithm, given, modifiers):
+    """Of two epochs in batches of four; a client with one sample takes no step."""
+    run = simulation(algorithm, given, counts=(5, 6, 9, 1), clients_per_round=4, modifiers=modifiers)
+    aggregate, steps = run.aggregate, []
+    run.aggregate = lambda reports: (steps.append(reports.steps.tolist()), aggregate(reports))
+    run.run()
+    assert [2, 4, 4, 0] in steps and run.result.dropped == 0
+    assert torch.isfinite(run.x).all()
+
+
 def test_what_is_taken_from_the_servers_buffers():
     held, of_clients = torch.tensor([10.0]).double(), torch.tensor([[1.0], [4.0]]).double()
     n = torch.tensor([1.0, 3.0]).double()

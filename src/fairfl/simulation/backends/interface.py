@@ -51,9 +51,11 @@ class LocalTraining:
         """Size of a full batch of a client with `count` samples."""
         return max(1, count if self.batch_size is None else min(count, self.batch_size))
 
-    def steps(self, count: int) -> int:
-        """Steps of a client with `count` samples in a round."""
-        return self.passes * (min(count, 1) if self.single else -(-count // self.batch(count)))
+    def steps(self, count: int, least: int = 1) -> int:
+        """Steps of a client with `count` samples in a round, on batches of `least` samples or more."""
+        batch = self.batch(count)
+        whole = (count - least) // batch + 1
+        return self.passes * (batch >= least) * min(whole, 1 if self.single else whole)
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ class Backend(Protocol):
 
     stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
     gradients: bool  # steps may be taken by autograd
+    normalised: bool  # batches of one sample, which have no variance, are skipped
 
     @property
     def model(self) -> nn.Module:

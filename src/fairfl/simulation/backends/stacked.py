@@ -35,7 +35,7 @@ KEPT_BLOCKS, KEPT_BYTES = 256, {"cpu": 2**27, "cuda": 2**32}
 class Stacked:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
-    gradients = False
+    gradients = normalised = False
 
     def __init__(
         self, model: nn.Sequential, loss: ClosedForm, part: Part, product: torch.dtype | None = None
