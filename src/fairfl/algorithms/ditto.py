@@ -45,7 +45,8 @@ class Config(Strict):
 
 
 class Ditto(Algorithm[Config]):
-    incompatible_modifiers = ("fedvarp",)  # its memory is of one update for each client
+    # A memory of one update for each client; noise on v_k, which no client sends.
+    incompatible_modifiers = ("fedvarp", "dp.target=update")
 
     def traffic(self, federation: Federation) -> tuple[int, int]:
         """The global model down and up."""

@@ -241,7 +241,7 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
     depends_on: ClassVar[tuple[str, tuple[str, ...]] | None] = None
     # False: no rounds, every client trains alone (local_only).
     is_federated: ClassVar[bool] = True
-    # Modifiers that make no sense with it.
+    # Modifiers that make no sense with it, or values of theirs: dp.target=update where models are never sent.
     incompatible_modifiers: ClassVar[tuple[str, ...]] = ()
     # True: written without the paper's formulas at hand, which tables say beside its numbers.
     is_reconstructed: ClassVar[bool] = False

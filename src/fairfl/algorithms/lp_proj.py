@@ -91,7 +91,8 @@ class LpProj(Algorithm[Config]):
     By design not `weights_sum_to_one`: there is no global model.
     """
 
-    incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
+    # No server model steps by G; noise on th_k, which no client sends.
+    incompatible_modifiers = ("server_momentum", "fedvarp", "dp.target=update")
 
     def exchanges_per_round(self, federation: Federation) -> int:
         return self.config.repeats

@@ -195,11 +195,8 @@ class Workload(ExperimentSelection):
         algorithm = variant.algorithm
         usage = self.sharing.usage(setting, algorithm)
         of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
-        values = {
-            **(usage.defaults if usage else {}),
-            **of_setting,
-            **split_modifiers(dict(variant.values))[0],
-        }
+        values = (usage.defaults if usage else {}) | of_setting
+        values |= split_modifiers(dict(variant.values))[0]
         key = setting, algorithm, repr(values)
         if key not in self._checked:
             where = (
@@ -219,16 +216,18 @@ class Workload(ExperimentSelection):
         file, where = self.file_of(run.setting), f"{run.setting}: {run.variant}"
         modifiers = {}
         for name, parameters_of_row in split_modifiers(dict(run.variant.values))[1].items():
-            values = {
-                **paper.modifiers.get(name, {}),
-                **setting.modifiers.get(name, {}),
-                **parameters_of_row,
-            }
+            values = paper.modifiers.get(name, {}) | setting.modifiers.get(name, {})
+            values |= parameters_of_row
             modifiers[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
-            if name in declaration("algorithms", run.algorithm).incompatible_modifiers:
-                raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
-            if losses is not None and setting.loss not in losses:
+            used = {name, *(f"{name}.{key}={value}" for key, value in modifiers[name].items())}
+            if wrong := used.intersection(
+                declaration("algorithms", run.algorithm).incompatible_modifiers
+            ):
+                raise SpecError(
+                    f"{file}: {where}: {min(wrong)} makes no sense with {run.algorithm}"
+                )
+            if losses and setting.loss not in losses:
                 raise SpecError(
                     f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}"
                 )

@@ -8,7 +8,7 @@ is:
     gradient     of every batch in every local step
     auxiliary    g_k, the gradients that clients send for alignment; local steps stay clean. Where a plain local pass
                  stands for a gradient, g_k = D_k / (eta J_k) of the round's first exchange, whose D_k stay clean
-    update       D_k
+    update       D_k; refused with algorithms whose clients train a model that they never send (ditto, lp_proj)
 
 `auto` is auxiliary where the algorithm asks for gradients, as fedeba_plus does, and gradient for all others. That
 includes prac_fedeba_plus, whose auxiliary vector is not a separate message: it is made of the D_k of an earlier round.
@@ -197,11 +197,9 @@ class DP(Modifier[Config]):
     def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> "DP":
         """`auto` decided and B filled in. Raises OptionError if the algorithm has no vectors of the requested kind."""
         has_gradients = any(name in measurements for name in GRADIENTS)
-        target = (
-            ("auxiliary" if has_gradients else "gradient")
-            if self.config.target == "auto"
-            else self.config.target
-        )
+        target = self.config.target
+        if target == "auto":
+            target = "auxiliary" if has_gradients else "gradient"
         if target == "auxiliary" and not has_gradients:
             raise OptionError(
                 "dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update"
@@ -248,12 +246,7 @@ class DP(Modifier[Config]):
         needs other numbers from clients; or, with a warning, without Opacus.
         """
         config = self.config
-        private = (
-            config.per_sample
-            and config.target == "gradient"
-            and config.clip is not None
-            and config.sigma > 0
-        )
+        private = config.per_sample and config.target == "gradient" and config.sigma > 0
         if not private or measurements:
             return None
         try:

@@ -21,7 +21,7 @@ def load(root, settings, artifacts, **paper):
     metrics = {
         name: {"name": name, "meaning": "", "unit": ""} for table in tables.values() for name in table["columns"]
     }
-    algorithms = {name: {"title": name} for name in ("fedavg", "qffl", "fedma")}
+    algorithms = {name: {"title": name} for name in ("fedavg", "qffl", "fedma", "ditto")}
     given = {"metrics": metrics, "algorithms": algorithms, "settings": settings, "artifacts": tables}
     demo.project(root, demo.PAPER | given | paper)
     return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
@@ -51,6 +51,13 @@ def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(
     assert spec["modifiers"] == {"server_momentum": {"beta": 0.8, "form": "heavy"}}
     assert spec["hyperparameters"]["q"] == 0.5 and "server_momentum.beta" not in spec["hyperparameters"]
     assert "fairfl.modifiers.server_momentum" in spec["code"] and "fairfl.modifiers.lsr" not in spec["code"]
+
+
+def test_noise_on_gradients_is_for_algorithms_whose_models_are_not_all_sent_too(tmp_path):
+    """Noise on updates is refused there (tests/bad_input)."""
+    noise = {"sigma": 2, "target": "gradient"}
+    row = {"algorithm": "ditto", "hyperparameters": {"report": "personal"}, "modifiers": {"dp": noise}}
+    assert train_spec(tmp_path, row)["modifiers"]["dp"]["target"] == "gradient"
 
 
 def test_values_of_the_row_come_before_those_of_the_setting_and_the_papers(tmp_path):

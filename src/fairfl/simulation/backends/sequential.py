@@ -233,7 +233,7 @@ class Sequential(SteppedModel):
     def _seed(self, seed: int) -> None:
         """Seed torch's global generators. torch.manual_seed takes 0.6 ms for remembering who called it."""
         torch.default_generator.manual_seed(seed)
-        if self.flat.device.type == "cuda":
+        if self.on_gpu:
             torch.cuda.manual_seed(seed)
 
     def _step_on(self, size: int, kind: StepKind) -> CudaGraph:

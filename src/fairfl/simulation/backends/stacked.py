@@ -47,9 +47,11 @@ class Stacked:
         bind(model, self.flat)
         self.size = len(self.flat)
         self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
-        layers = [layer for layer in model if isinstance(layer, nn.Linear)]
-        self.linear = len(layers) == 1
-        self.largest = max(layer.weight.numel() for layer in layers)  # numbers in a layer's weights
+        self.layers = [layer for layer in model if isinstance(layer, nn.Linear)]
+        self.linear = len(self.layers) == 1
+        self.largest = max(
+            layer.weight.numel() for layer in self.layers
+        )  # numbers in a layer's weights
         self.blocks: Recent[Block] = Recent(KEPT_BLOCKS, KEPT_BYTES[self.kind])
 
     @torch.no_grad()
@@ -70,8 +72,7 @@ class Stacked:
         """Number of layers of the first so many parameter tensors. Raises ValueError if they end within one."""
         if not tensors:
             return 0
-        layers = [layer for layer in self.model if isinstance(layer, nn.Linear)]
-        counts = (len(list(layer.parameters())) for layer in layers)
+        counts = (len(list(layer.parameters())) for layer in self.layers)
         whole = list(itertools.accumulate(counts, initial=0))
         if tensors not in whole[:-1]:
             raise ValueError(
@@ -126,7 +127,7 @@ class Stacked:
         """Number of the plain steps of an epoch that share a pass over the first layer's weights."""
         if self.kind != "cpu" or self.linear or self.product != self.flat.dtype:
             return 1
-        outputs = next(layer for layer in self.model if isinstance(layer, nn.Linear)).out_features
+        outputs = self.layers[0].out_features
         sharing = min(steps, int(tuning().pass_share * outputs) // batch)
         return sharing if sharing >= FEWEST_SHARING else 1
 
