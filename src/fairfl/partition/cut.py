@@ -38,37 +38,36 @@ def cut(
         if seen.any():
             parts[seen] = cut(rows[seen], table, {**split, "order": "shuffled"}, rng)
         return parts
-    groups = table.groups[rows]
+    groups, shares = table.groups[rows], tuple(split[part] for part in PARTS)
     if (groups[1:] > groups[:-1]).all():
         # The usual case, and quick where clients are many: each row is a group.
         order = rng.permutation(len(rows)) if split["order"] == "shuffled" else np.arange(len(rows))
         result = np.empty(len(rows), dtype=np.int8)
-        result[order] = _single_rows(len(rows), tuple(split[part] for part in PARTS))
+        result[order] = _single_rows(len(rows), shares)
         return result
     names, place, first = np.unique(groups, return_index=True, return_inverse=True)
     order = rng.permutation(len(names)) if split["order"] == "shuffled" else np.argsort(place)
     result = np.empty(len(names), dtype=np.int8)
-    result[order] = _whole_groups(np.bincount(first, minlength=len(names))[order], split)
+    result[order] = _whole_groups(np.bincount(first, minlength=len(names))[order], shares)
     return result[first]
 
 
 @cache
 def _single_rows(n: int, shares: tuple[float, ...]) -> np.ndarray:
     """Part of each of n rows that are groups of their own. Many clients have as many."""
-    return _whole_groups(np.ones(n, dtype=np.int64), dict(zip(PARTS, shares, strict=True)))
+    return _whole_groups(np.ones(n, dtype=np.int64), shares)
 
 
-def _whole_groups(sizes: np.ndarray, split: dict[str, Any]) -> np.ndarray:
+def _whole_groups(sizes: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
     """Part of each group, training first; `sizes` are the numbers of rows.
 
     Rows of one group (copies of one image with other labels) stay in one part. Every part with a positive
     fraction gets at least one group if there are enough of them; training is served first.
     """
-    shares = np.array([split[part] for part in PARTS])
-    (used,) = shares.nonzero()
+    used = np.flatnonzero(shares)
     # A group belongs to the part in which its middle row falls, so parts miss their share by half a group at most.
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    first = np.searchsorted(middle, np.cumsum([0, *shares[used]])[:-1])
+    first = np.searchsorted(middle, np.cumsum([0, *np.take(shares, used)])[:-1])
     if (spare := len(sizes) - len(used)) >= 0:
         # Parts so small that they got nothing take the group at their border.
         place = np.arange(len(used))
