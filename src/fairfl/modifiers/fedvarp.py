@@ -12,7 +12,13 @@ reweighting algorithms). The algorithm sees the D_k as they are. Or it sees what
 for algorithms that do more with updates than to sum them: these vectors are what FedFV projects. For weights that sum
 to 1 both are the same sum.
 
-If everybody takes part and w = pi, nothing changes. The memory holds one vector per client, [K, P].
+If everybody takes part and w = pi, nothing changes. The mean of the y_j is added whole, whatever the w_k sum to. Where
+they sum to s, and not to 1 (FedEBA+ while it aligns models, FedMGDA+, q-FFL), everybody takes part and w = s pi,
+
+    G = sum_k w_k D_k + (1 - s) sum_j pi_j y_j + extra
+
+so G has a part of former updates; with `corrected: updates` it has not, as w_k weights the mean, too. The memory holds
+one vector per client, [K, P].
 """
 
 from dataclasses import replace
