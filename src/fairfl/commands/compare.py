@@ -225,8 +225,7 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
         return workload, fit[target]
     showing = [artifact for artifact in fit.values() if target in artifact.settings]
     if showing:
-        first = min(showing, key=lambda artifact: artifact.kind != "table")
-        return workload, _only(first, target)
+        return workload, _only(min(showing, key=lambda one: one.kind != "table"), target)
     if target in tables:
         raise FairflError(
             f"--with {target}: prints no results of runs in columns; these do: {', '.join(fit)}"

@@ -191,8 +191,7 @@ class Config(_FromTheCommandLine):
     @classmethod
     def _read_null(cls, values: dict[str, Any]) -> dict[str, Any]:
         """`--config seeds=null` arrives as text."""
-        texts = ("null", "~")
-        return {key: None if value in texts else value for key, value in values.items()}
+        return {key: None if value in ("null", "~") else value for key, value in values.items()}
 
     @field_validator(
         "papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before"

@@ -165,8 +165,7 @@ def latex_symbol(key: str, escape: Callable[[str], str]) -> str:
 
 def split_selectors(text: str) -> list[str]:
     """A list on the command line: in `fedavg,fedfv/alpha=0.1,tau=10` the last part belongs to the variant before it."""
-    parts = re.split(r",(?![^,/]*=)", text)
-    return [part.strip() for part in parts if part.strip()]
+    return [*filter(None, map(str.strip, re.split(r",(?![^,/]*=)", text)))]
 
 
 def split_modifiers(

@@ -151,16 +151,23 @@ def unit_of(metric: str, regression: bool = False) -> str | None:
     return unit.replace("nats", "mse") if regression else unit
 
 
+# Where clients overflow they are left out of a round, and the model stays: 1e35 is finite, by chance.
+EXPLODED = 1e4
+
+
 def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
     """Lines of a run's metrics with samples in `part`: the same index, columns loss, accuracy and recall.
 
     A model that diverged still predicts some class, so its accuracy and recall are a number that means nothing, while
-    its loss is not finite: all are NaN. So are accuracy and recall in a regression.
+    its loss is not finite, or above `EXPLODED` times the largest one at first (or 1): all are NaN. So are accuracy and
+    recall in a regression.
     """
     nonempty = rounds[f"samples_{part}"].to_numpy() > 0
     names = ["loss", "accuracy", "recall"]
     values = np.column_stack([rounds[f"{name}_{part}"].to_numpy(float)[nonempty] for name in names])
-    values[~np.isfinite(values[:, 0])] = np.nan
+    first = (rounds["round"] == rounds["round"].min()).to_numpy()[nonempty]
+    limit = EXPLODED * values[first, 0].max(initial=1.0)
+    values[~np.isfinite(values[:, 0]) | (values[:, 0] > limit)] = np.nan
     return pd.DataFrame(values, rounds.index[nonempty], names)
 
 
@@ -228,10 +235,8 @@ def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> d
     """Metrics of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
     models = assigned(memberships)
     metrics = {f"cluster_client_{k}": float(model) for k, model in enumerate(models)}
-    return (
-        metrics
-        if clusters is None
-        else metrics | {"assignment_rand": adjusted_rand(models, clusters)}
+    return metrics | (
+        {} if clusters is None else {"assignment_rand": adjusted_rand(models, clusters)}
     )
 
 

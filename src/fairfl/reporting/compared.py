@@ -56,8 +56,7 @@ class PrintedNumber:
     @property
     def notes(self) -> list[str]:
         """Notes on the published number."""
-        every = self.line.reported_note.split("; ")
-        return [note for note in every if note not in ("", DIVERGED)]
+        return [note for note in self.line.reported_note.split("; ") if note not in ("", DIVERGED)]
 
 
 def metric_name(paper: Paper, name: str) -> str:

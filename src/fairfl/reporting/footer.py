@@ -39,8 +39,7 @@ def units(measured: Iterable[tuple[str, str]]) -> str:
     if len(named) == 1:
         return f"Unit: {unit}." if (unit := next(iter(named))) else ""
     parts = [f"{unit} ({', '.join(whose)})" for unit, whose in named.items() if unit]
-    what = "Units" if len(parts) > 1 else "Unit"
-    return f"{what}: {', '.join(parts)}." if parts else ""
+    return f"Unit{'s'[len(parts) < 2 :]}: {', '.join(parts)}." if parts else ""
 
 
 def plural(number: int, what: str) -> str:
@@ -79,8 +78,7 @@ def condensed(sources: Iterable[str]) -> list[str]:
 def _spelled(seeds: list[int]) -> str:
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f", seeds {seeds[0]} to {seeds[-1]}"
-    what = ", seeds " if len(seeds) > 1 else ", seed "
-    return what + ", ".join(map(str, seeds)) if seeds else ""
+    return f", seed{'s'[len(seeds) < 2 :]} {', '.join(map(str, seeds))}" if seeds else ""
 
 
 @dataclass

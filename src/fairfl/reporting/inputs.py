@@ -283,8 +283,7 @@ class Inputs(Footer):
         for run, path in self._files("model").items():
             place, algorithm, folder, seed = run.split("/")
             if place == setting and Variant.from_folder(algorithm, folder).untuned == row.variant:
-                tensors = load(read_bytes(path))
-                return int(seed.removeprefix("seed")), tensors
+                return int(seed.removeprefix("seed")), load(read_bytes(path))
         return None
 
     # -- what is missing --------------------------------------------------------------------------

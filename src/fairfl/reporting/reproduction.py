@@ -159,8 +159,7 @@ class StoredResults:
 
     def paper_rows(self) -> str:
         """The table of README: does each paper reproduce?"""
-        page = template("papers.md.j2", autoescape=False)
-        return page.render(lines=self.paper_lines()).strip()
+        return template("papers.md.j2", autoescape=False).render(lines=self.paper_lines()).strip()
 
     # -- pages -----------------------------------------------------------------------------------
     def differences(self) -> list[ComparisonLine]:

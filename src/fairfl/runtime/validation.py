@@ -40,8 +40,7 @@ def _fields_at(model: Any, location: tuple) -> list[str]:
             if part in (name, field.alias):
                 model = _inner_model(field.annotation)
                 break
-    fields = getattr(model, "model_fields", {})
-    return [field.alias or name for name, field in fields.items()]
+    return [field.alias or name for name, field in getattr(model, "model_fields", {}).items()]
 
 
 def _inner_model(annotation: Any) -> Any:

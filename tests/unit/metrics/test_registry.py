@@ -52,11 +52,23 @@ def test_a_client_without_samples_is_left_out_and_counted():
 
 def test_a_regression_has_a_loss_where_it_has_samples_and_no_accuracy():
     rounds = pd.DataFrame({"samples_test": [8, 0, 5], "loss_test": [0.5, np.nan, np.inf]})
-    rounds = rounds.assign(accuracy_test=np.nan, recall_test=np.nan)
-    assert not classified(rounds, "test") and evaluate_along(rounds.assign(round=1), "test") == {}
+    rounds = rounds.assign(accuracy_test=np.nan, recall_test=np.nan, round=1)
+    assert not classified(rounds, "test") and evaluate_along(rounds, "test") == {}
     found = measured(rounds, "test")
     assert found.index.tolist() == [0, 2] and found.loc[0, "loss"] == 0.5
     assert found["accuracy"].isna().all() and np.isnan(found.loc[2, "loss"])
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "diverged"),
+    [(2.3, 22999, False), (2.3, 23001, True), (0.001, 9999, False), (0.001, 10001, True), (1e7, 9e10, False)],
+)
+def test_a_loss_far_above_the_first_ones_is_of_a_model_that_diverged(first, last, diverged):
+    """Clients that overflow are left out of a round: then the model may stay at losses of 1e35, which are finite."""
+    rounds = rounds_of({0: [0.1, 0.1], 5: [0.1, 0.1]}).assign(loss_test=[first, first / 2, last, 1.0])
+    found = measured(rounds.sample(frac=1, random_state=0), "test")
+    assert found.isna().all(axis=1).to_dict() == {0: False, 1: False, 2: diverged, 3: False}
+    assert measured(rounds.assign(samples_test=0), "test").empty
 
 
 def rounds_of(curves, samples=(4, 4)):
