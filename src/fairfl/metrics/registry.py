@@ -151,8 +151,9 @@ def unit_of(metric: str, regression: bool = False) -> str | None:
     return unit.replace("nats", "mse") if regression else unit
 
 
-# Where clients overflow they are left out of a round, and the model stays: 1e35 is finite, by chance.
-EXPLODED = 1e4
+# Where clients overflow they are left out of a round, and the model stays: 1e35 is finite, by chance. Noise for privacy
+# leaves losses of 1e5, and models that still predict something.
+EXPLODED = 1e6
 
 
 def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
