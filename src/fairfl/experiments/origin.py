@@ -74,6 +74,9 @@ CONFIGURED: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
 }
 
 
+COPIED = (*CONFIGURED, "num_clients")  # settings have them from where the paper prints them
+
+
 def configured(setting: Mapping[str, Any]) -> dict[str, float]:
     """Values by metric id, from Setting.training(). A full batch is infinite; what is not stated is left out."""
     values = {name: function(setting) for name, function in CONFIGURED.items()}

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fairfl.experiments.artifact import Artifact
-from fairfl.experiments.origin import origin
+from fairfl.experiments.origin import COPIED, origin
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import (
@@ -203,10 +203,13 @@ class _ComparedTable:
         blocked = reason_not_comparable(workload, setting, metric)
         word = verdict(paper, here, blocked, apart, tolerances, is_wide, is_lower_bound)
         fit = self.fit(setting, variant, metric)
-        if fit.startswith(FITTED) and word in ("agrees", "close", "differs", "inconclusive"):
+        if (
+            fit.startswith(FITTED)
+            and word in ("agrees", "close", "differs", "inconclusive")
+            or metric in COPIED
+            and word == "agrees"
+        ):
             word = "fitted"
-        elif origin(metric) == "setting" and word == "agrees":
-            word = "fitted"  # it was copied from there
         notes = (provenance.note, _note(here, metric, str(variant)), fit)
         return ComparisonLine(
             artifact=self.name,

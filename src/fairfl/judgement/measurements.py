@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairfl.experiments.origin import origin
+from fairfl.experiments.origin import COPIED, TIMED, origin
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import key_of
 from fairfl.judgement.changes import changed_keys
@@ -86,7 +86,7 @@ def comparable(line: ComparisonLine) -> bool:
     changes = filter(None, line.changed_by_scale.split("; "))  # the record has no such column
     replaced = "stand-in for" in line.data or changed_keys(changes)
     fitted = any(note.startswith(FITTED) for note in line.note.split("; "))
-    return not (replaced or fitted) and origin(line.metric) not in ("timed", "setting")
+    return not (replaced or fitted) and line.metric not in (*TIMED, *COPIED)
 
 
 def measurements(

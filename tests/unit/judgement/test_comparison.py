@@ -317,7 +317,7 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
     rows = lines_of(workload, tmp_path)
     found = [(row.setting, row.algorithm, row.metric, row.ours, row.verdict) for row in rows]
     assert found == [
-        ("same", "", "num_clients", "2", "agrees"),
+        ("same", "", "num_clients", "2", "fitted"),
         ("same", "", "samples_train", "8", "differs"),
         ("fewer_seeds", "", "num_clients", "", "not reported"),
         ("fewer_seeds", "", "samples_train", "", "not reported"),

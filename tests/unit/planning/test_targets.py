@@ -36,7 +36,7 @@ def test_numbers_of_several_artifacts_count_once(root, load):
 
 def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, load):
     numbers = targets.count_numbers(load(papers=["focus"]), root)
-    assert numbers["focus_rotated_mnist_10", "partition/focus_rotated_mnist_10/seed0"] == 3
+    assert numbers["focus_rotated_mnist_10", "partition/focus_rotated_mnist_10/seed0"] == 2
     timed = targets.count_numbers(load(papers=["focus"], artifacts=["focus_table12"]), root)
     assert not timed
     tuned = targets.count_numbers(load(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)
