@@ -31,6 +31,8 @@ def test_a_budget_runs_what_it_buys_and_the_next_one_goes_on(root, tmp_path):
     project.snakemake(COMPARISON, config=("budget=1",))
     both = {str(path.parent) for path in tmp_path.glob("results/full/runs/**/summary.json")}
     assert first < both and len(both) == 2  # of four nothing is printed, and one is fitted
+    lines = csv.DictReader((tmp_path / COMPARISON).open())
+    assert {line["hyperparameters"] for line in lines if line["verdict"] == "not run"} == {"tau=5.31"}
 
 
 def verdicts(folder):

@@ -112,8 +112,7 @@ KINDS: dict[str, Callable[[Path, str], tuple[Files, str]]] = {
 def paper(template: str, name: str) -> str:
     """papers/template.yaml under another name, without what it says about itself."""
     head, _, rest = template.partition("\n\n")
-    schema = head.splitlines()[0]
-    return f"{schema}\n\n{re.sub(TEMPLATE, name, rest, flags=re.I)}"
+    return f"{head.splitlines()[0]}\n\n{re.sub(TEMPLATE, name, rest, flags=re.I)}"
 
 
 def points() -> str:

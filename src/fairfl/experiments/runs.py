@@ -98,7 +98,8 @@ class Workload(ExperimentSelection):
         if depends_on is None:
             return None
         first, shared = depends_on
-        return Variant(first, {key: self._values(setting, variant)[key] for key in shared})
+        values = self._values(setting, variant)
+        return Variant(first, {key: values[key] for key in shared})
 
     def predecessor(self, run: Run) -> Run | None:
         """The run whose memberships a run starts from; None if it needs none."""

@@ -164,7 +164,8 @@ def _jobs_of(setting: str, results: Path) -> list[TimedJob]:
 @cache
 def _jobs_with(rule: str, model: str) -> list[TimedJob]:
     """Stored jobs of the same model, given as JSON."""
-    return [job for job in _stored() if job.rule == rule and _model(job.spec) == json.loads(model)]
+    same = json.loads(model)
+    return [job for job in _stored() if job.rule == rule and _model(job.spec) == same]
 
 
 @cache

@@ -134,7 +134,7 @@ def summary(
     done = total("numbers_done") + sum(
         count
         for (_, by), count in numbers.items()
-        if isinstance(by, str) and planner.rerun.is_done(by)
+        if isinstance(by, str) and (not by or planner.rerun.is_done(by))
     )
     published = numbers.total()
     never = sum(count for (_, by), count in numbers.items() if by is None)

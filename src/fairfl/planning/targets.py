@@ -41,7 +41,9 @@ def _measured_by(
             return variant.untuned if runs in workload.variants.get(setting, {}) else None
         case "statistics":
             return f"partition/{setting}/seed{workload.settings[setting].seeds[0]}"
-    return f"tune/{setting}/{variant.algorithm}"
+        case "tuned":
+            return f"tune/{setting}/{variant.algorithm}"
+    return ""
 
 
 @dataclass(frozen=True)

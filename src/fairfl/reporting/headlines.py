@@ -65,8 +65,9 @@ class PaperLine:
     def agreeing(self) -> str:
         """The share of conclusive numbers that agree or are close, '2 of 3' of too few for a share."""
         count, of = self.count, self.count.conclusive
-        few = 0 < of < MIN_FOR_PERCENT
-        return f"{count.agree + count.close} of {of}" if few else share(count)
+        if 0 < of < MIN_FOR_PERCENT:
+            return f"{count.agree + count.close} of {of}"
+        return share(count)
 
     @property
     def shares(self) -> dict[str, int]:

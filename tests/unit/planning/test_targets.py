@@ -37,6 +37,11 @@ def test_numbers_of_several_artifacts_count_once(root, load):
 def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, load):
     numbers = targets.count_numbers(load(papers=["focus"]), root)
     assert numbers["focus_rotated_mnist_10", "partition/focus_rotated_mnist_10/seed0"] == 2
+    assert "" not in {by for _, by in numbers}
+    # A setting that is not as printed differs, whatever runs.
+    assert (
+        targets._measured_by(load(papers=["focus"]), "focus_rotated_mnist_10", Variant("", {}), "config_rounds") == ""
+    )
     timed = targets.count_numbers(load(papers=["focus"], artifacts=["focus_table12"]), root)
     assert not timed
     tuned = targets.count_numbers(load(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)

@@ -248,8 +248,7 @@ class _Builder(Transformer):
         return names, _variant("", pairs)
 
     def exclusions(self, *parts: Any) -> tuple[str, ...]:
-        before = parts[0] if isinstance(parts[0], tuple) else ()
-        return (*before, parts[-1])
+        return (*(parts[0] if isinstance(parts[0], tuple) else ()), parts[-1])
 
     def cell(self, metric: str, algorithm: str, *rest: Any) -> CellOf:
         return CellOf(metric, _variant(algorithm, rest[:-1]), rest[-1])

@@ -36,8 +36,7 @@ def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
     """
     if artifact.drawing:
         return name
-    only = artifact.settings[0] if len(artifact.settings) == 1 else None
-    return claim.setting or only
+    return claim.setting or (artifact.settings[0] if len(artifact.settings) == 1 else None)
 
 
 def settings_of(statement: Statement, setting: str | None) -> list[str]:

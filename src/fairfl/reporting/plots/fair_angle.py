@@ -90,8 +90,7 @@ def draw(inputs: Inputs, config: Config) -> style.Drawing:
     ends = pd.DataFrame(vectors, ["x", "y"]).T.rename_axis("algorithm").reset_index()
     values = pd.Series(angles | {"theta": config.theta}, name="value").rename_axis("algorithm")
     numbers = values.reset_index().assign(metric="angle_deg")
-    frame = pd.concat([ends.assign(metric=""), numbers], ignore_index=True)
-    return figure, frame[COLUMNS]
+    return figure, pd.concat([ends.assign(metric=""), numbers], ignore_index=True)[COLUMNS]
 
 
 def _direction(angle: float) -> np.ndarray:

@@ -97,7 +97,6 @@ def tabulars(
         body = [[*map(" ".join, front), *line] for front, line in zip(index, lines, strict=True)]
         is_text = pivot.cells.map(lambda one: isinstance(one, str)).any()
         align = "l" * pivot.cells.index.nlevels + "".join("l" if text else "r" for text in is_text)
-        corner = [*map(markup.text, pivot.corner)]
-        return markup.table(corner, header, body, pivot.rules, align)
+        return markup.table([*map(markup.text, pivot.corner)], header, body, pivot.rules, align)
 
     return {markup: [tabular(markup, pivot) for pivot in pivots] for markup in (MARKDOWN, LATEX)}

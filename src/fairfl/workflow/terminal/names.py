@@ -34,8 +34,9 @@ _PLURALS = {"local optimum": "local optima", "summary of a setting": "summaries 
 def called(rule: str, number: int = 2) -> str:
     """'trainings', 'training' of one; a rule that has no word here is called by its own name: 'my_rule jobs'."""
     one = KINDS.get(rule, f"{rule} job")
-    several = _PLURALS.get(one) or re.sub(r"(?= of |$)", "s", one, count=1)
-    return one if number == 1 else several
+    if number == 1:
+        return one
+    return _PLURALS.get(one) or re.sub(r"(?= of |$)", "s", one, count=1)
 
 
 def counted(rule: str, number: int) -> str:
