@@ -26,7 +26,7 @@ from fairfl.workflow.graph import Graph
 
 # Not results: what jobs print, record, compute from and run, what a plan says, where a training goes on.
 _BESIDE = ("logs", "records", kept.FOLDER, snapshot.FOLDER, ".jobs")
-_NOTES = ("plan.txt", "plan.csv", "checkpoint.pt")
+_NOTES = re.compile(r"plan\.(txt|csv)|(cluster\d+\.)?checkpoint\.pt")
 
 Finding = tuple[str, str]  # damaged, foreign or orphaned; what
 
@@ -56,7 +56,7 @@ class Verifier:
             if not set(_BESIDE) & set(Path(place).relative_to(folder).parts):
                 for name in sorted(names):
                     file = os.path.join(place, name)
-                    if not (name.startswith(".") or name.endswith(_NOTES) or file in claimed):
+                    if not (name.startswith(".") or _NOTES.fullmatch(name) or file in claimed):
                         yield "foreign", file
 
     def _result(self, place: Path, record: dict) -> Iterator[Finding]:

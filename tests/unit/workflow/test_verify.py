@@ -118,10 +118,11 @@ def test_nothing_that_a_killed_workflow_left_is_foreign(tmp_path, monkeypatch):
     runs, surrogates = "runs/s/fedavg/default/seed0", "surrogates/s/seed0"
     left = [f"{runs}/checkpoint.pt", f"{runs}/.checkpoint.pt.before", f"{surrogates}/cluster0.checkpoint.pt"]
     left += [f"{surrogates}/.cluster0.checkpoint.pt.before", ".jobs/train/s/fedavg/default/seed0.json"]
-    for path in (RESULTS / below for below in (*left, f"{runs}/mine.json")):
+    own = [f"{runs}/{name}" for name in ("floor-plan.txt", "mine.json", "my.checkpoint.pt")]
+    for path in (RESULTS / below for below in (*left, "plan.txt", "plan.csv", *own)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    assert list(verify.Verifier().folder(RESULTS)) == [("foreign", f"{RESULTS}/{runs}/mine.json")]
+    assert list(verify.Verifier().folder(RESULTS)) == [("foreign", f"{RESULTS}/{path}") for path in own]
 
 
 @pytest.mark.parametrize(
