@@ -7,7 +7,7 @@ to B_e: there the excess risk is negative. Error bars are ± one population stan
 
 Below the bars of an algorithm that clusters stand the models w_m that the agents follow (first seed). Circles are the
 paper's excess risks on top of our B_e, drawn if nothing but the seeds differs from its setting and they are at hand.
-Agents, clusters and models are numbered from 1, as in the paper.
+Agents, clusters and models are numbered from 1.
 """
 
 import math
