@@ -7,6 +7,7 @@ Antoniou, Storkey 2018).
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from fairfl.data.checks import usable
@@ -36,6 +37,10 @@ class Config(Strict):
         "drop",
         description="images that are not RGB; drop: 269679 of 270000 remain, as in VRed's table 2",
     )
+    order: Literal["stored", "drawn"] = Field(
+        "stored",
+        description="of the rows; drawn: mixed once, as CIFAR-10's and ImageNet's images stand apart as stored",
+    )
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
@@ -46,8 +51,8 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 90000 per part less the images dropped.
 
-    Rows are in the order of part (train, valid, test), class and file name; within a part that is the
-    order of torchvision's ImageFolder.
+    Rows are in the order of part (train, valid, test), class and file name unless they are drawn; within a
+    part that is the order of torchvision's ImageFolder.
 
     Raises:
         SourceError: the archive is missing or damaged.
@@ -56,8 +61,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     images, labels, _, rgb = pictures.read_folders(
         usable(raw, _ARCHIVE, "cinic10"), parts, "png", 32
     )
-    done = "converted"
+    rows, done = np.arange(len(rgb)), "converted"
     if options.non_rgb == "drop":
-        images, labels, done = images[rgb], labels[rgb], "dropped"
+        rows, done = rows[rgb], "dropped"
+    if options.order == "drawn":
+        rows = np.random.default_rng(0).permutation(rows)
     source = f"CINIC-10, part {options.part}, as published; {(~rgb).sum()} images that are not RGB {done}"
-    return assemble("cinic10", 10, source, images, labels)
+    return assemble("cinic10", 10, source, images[rows], labels[rows])

@@ -90,6 +90,20 @@ def test_grey_images_of_cinic10_are_dropped_or_converted(tmp_path):
     assert kept.metadata["source"].endswith("1 images that are not RGB dropped")
 
 
+def test_images_of_cinic10_are_mixed_with_their_labels(tmp_path):
+    """Stored order has CIFAR-10's images of a class before ImageNet's: a cut in stored order would part them."""
+    files = {part: in_folders(part, NATURE, [f"{n:02}.png" for n in range(9)]) for part in ("train", "valid", "test")}
+    write(tmp_path / "cinic10/CINIC-10.tar.gz", files, {})
+    stored, drawn = (cinic10.prepare(tmp_path, cinic10.Config(order=order), 0).tensors for order in ("stored", "drawn"))
+    pairs = [
+        [(*image[:, 0, 0], label) for image, label in zip(one["inputs"], one["labels"], strict=True)]
+        for one in (stored, drawn)
+    ]
+    assert sorted(pairs[0]) == sorted(pairs[1]) and len(set(pairs[0])) == 81
+    places = np.argsort([pairs[0].index(pair) for pair in pairs[1]])
+    assert abs(np.corrcoef(places, np.arange(81))[0, 1]) < 0.3
+
+
 # -- The published form of CIFAR: pickles.
 # As Python 2 and the numpy of its time wrote it.
 PYTHON_2 = (

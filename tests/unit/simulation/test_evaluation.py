@@ -150,11 +150,17 @@ def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name,
 
 def test_mixtures_are_of_probabilities_or_of_predicted_numbers_by_hand():
     """Half of each model: p = (0.8 + 0.2) / 2, and z = (1 + 3) / 2; not the mean of losses or of logits."""
-    bounded, half = (torch.tensor([values], dtype=torch.float64) for values in ([1.0, 0.0], [0.5, 0.5]))
+    half = torch.tensor([[0.5, 0.5]], dtype=torch.float64)
     entropy, squared = LOSSES["cross_entropy"], LOSSES["squared_error"]
     mixed = entropy.mixed(torch.tensor([[[0.8, 0.2]], [[0.2, 0.8]]], dtype=torch.float64).log()).mean(0)
     torch.testing.assert_close(mixed, half)
     assert entropy.of_mixture(half, torch.tensor([0])).item() == pytest.approx(math.log(2))
-    assert entropy.of_mixture(bounded, torch.tensor([1])).item() == pytest.approx(-math.log(1e-12))
     numbers = torch.tensor([[[1.0]], [[3.0]]])
     assert squared.of_mixture(squared.mixed(numbers).mean(0), torch.tensor([2.5])).tolist() == [0.25]
+
+
+@pytest.mark.parametrize(("name", "outputs"), [("cross_entropy", [600.0, 0.0]), ("logistic", [-600.0])])
+def test_a_mixture_of_one_model_has_its_loss_however_large(name, outputs):
+    """A bound would favour mixtures over methods with one model."""
+    loss, z, label = LOSSES[name], torch.tensor([outputs], dtype=torch.float64), torch.tensor([1])
+    torch.testing.assert_close(loss.of_mixture(loss.mixed(z), label), loss.value(z, label))
