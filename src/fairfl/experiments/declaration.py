@@ -72,7 +72,7 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
         raise PluginError(
             f"{_where(path, error)}: {type(error).__name__}: {one_line(what)}"
         ) from error
-    namespace |= _class_attributes(path, tree, _interfaces(path.with_name("interface.py")))
+    namespace |= _class_attributes(path, tree, _interface(path.with_name("interface.py")))
     return SimpleNamespace(**{k: v for k, v in namespace.items() if not k.startswith("__")})
 
 
@@ -102,49 +102,37 @@ def check_defaults(config: type[BaseModel]) -> None:
 
 @dataclass(frozen=True)
 class _Interface:
-    """A class that plug-ins extend, one that is generic in their Config."""
+    """The class that plug-ins of a folder extend, which is generic in their Config."""
 
     name: str
-    attributes: dict[str, Any]  # those with a literal value, inherited ones included
+    attributes: dict[str, Any]  # those with a literal value
     hooks: dict[str, ast.FunctionDef]
 
 
 @cache
-def _interfaces(path: Path) -> dict[str, _Interface]:
-    """Interfaces of a file, by name; {} if the file does not exist."""
+def _interface(path: Path) -> _Interface | None:
+    """The interface in a file; None if the file does not exist, or has none."""
     body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
-    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
-    interfaces: dict[str, _Interface] = {}
-    for node in classes.values():
-        base = next((interfaces[base] for base in _bases(node) if base in interfaces), None)
-        if base is None and "Generic" not in _bases(node):
-            continue
-        hooks = {part.name: part for part in _methods(node)}
-        inherited = base or _Interface("", {}, {})
-        interfaces[node.name] = _Interface(
-            node.name, inherited.attributes | _literals(node), inherited.hooks | hooks
-        )
-    return interfaces
+    for node in body:
+        if isinstance(node, ast.ClassDef) and "Generic" in _bases(node):
+            hooks = {part.name: part for part in _methods(node)}
+            return _Interface(node.name, _literals(node), hooks)
+    return None
 
 
-def _class_attributes(
-    path: Path, tree: ast.Module, interfaces: dict[str, _Interface]
-) -> dict[str, Any]:
+def _class_attributes(path: Path, tree: ast.Module, interface: _Interface | None) -> dict[str, Any]:
     """Class attributes of the plug-in's class.
 
     Raises PluginError, a line for each fault, if it has no class or one that holds what its interface does not know.
     """
-    if not interfaces:
+    if interface is None:
         return {}
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    extending = [(node, base) for node in classes for base in _bases(node) if base in interfaces]
+    extending = [node for node in classes if interface.name in _bases(node)]
     file = path.relative_to(PACKAGE.parents[1])
     if len(extending) != 1:
-        raise PluginError(
-            f"{file}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one"
-        )
-    node, base = extending[0]
-    interface = interfaces[base]
+        raise PluginError(f"{file}: {len(extending)} classes extend {interface.name}, expected one")
+    (node,) = extending
     if faults := sorted(set(_faults(tree, node, interface))):
         raise PluginError("\n".join(f"{file}, line {line}: {what}" for line, what in faults))
     return interface.attributes | _literals(node)
