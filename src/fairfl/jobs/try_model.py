@@ -7,7 +7,6 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from fairfl.data import prepared
 from fairfl.experiments.workload import Workload
 from fairfl.jobs import own_data, train
-from fairfl.runtime import atomic, cli
+from fairfl.runtime import cli, notes
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.hooks import place_of
@@ -48,11 +47,10 @@ def check(workload: Workload, code_of: Callable[..., Mapping[str, str]]) -> None
             case = sample | {key: spec[key] for key in _KEYS if key in spec}
             where = f"papers/{paper}.yaml: settings.{setting}: model {spec['model']['name']}"
             cases.setdefault(fingerprint([case, code]), case | {"where": where})
-    passed = _passed()
+    passed = notes.read(MEMORY)
     if new := {key: case for key, case in cases.items() if key not in passed}:
         run_module("fairfl.jobs.try_model", canonical(list(new.values())))
-        with suppress(OSError):
-            atomic.write_text(MEMORY, json.dumps([*passed, *new]))
+        notes.write(MEMORY, passed | dict.fromkeys(new))
 
 
 def _sample(workload: Workload, setting: str) -> dict[str, Any] | None:
@@ -70,13 +68,6 @@ def _sample(workload: Workload, setting: str) -> dict[str, Any] | None:
     inputs = tensors["inputs"]
     sample = {"shape": list(inputs.shape[1:]), "classes": int(metadata["classes"])}
     return None if inputs.dtype == np.int64 else sample
-
-
-def _passed() -> list[str]:
-    try:
-        return list(json.loads(MEMORY.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return []
 
 
 def fault(case: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 from fairfl.experiments.workload import Workload
 from fairfl.planning.reference import reference
 from fairfl.recorded import FOLDER
+from fairfl.runtime import notes
 from fairfl.runtime.fingerprint import canonical
 
 RULES = ("train", "local_optimum", "surrogate", "timing")  # the others take seconds
@@ -157,7 +158,7 @@ def _jobs_of(setting: str, results: Path) -> list[TimedJob]:
     return stored + [
         _timed(f"train/{setting}/{file.parts[-4]}", how["spec"], how, how.get("seconds", 0.0))
         for file in files
-        if file.parts[-4] not in algorithms and (how := _read(file)).get("spec")
+        if file.parts[-4] not in algorithms and (how := notes.read(file)).get("spec")
     ]
 
 
@@ -173,7 +174,7 @@ def _stored(setting: str = "*") -> list[TimedJob]:
     return [
         _timed(name, entry["spec"], how, entry["origin"]["seconds"])
         for path in sorted(FOLDER.glob(f"{setting}/jobs.json"))
-        for name, entries in _read(path).get("jobs", {}).items()
+        for name, entries in notes.read(path).get("jobs", {}).items()
         if parse_name(name)[0] in RULES
         for entry in entries
         for how in list(entry["results"].values())[:1]
@@ -186,12 +187,3 @@ def _timed(name: str, spec: Mapping[str, Any], how: Mapping[str, Any], seconds: 
     rule, algorithm = parse_name(name)
     memory = how.get("peak_memory_mib", 0.0)
     return TimedJob(rule, algorithm, spec, seconds * cores, memory, how.get("epochs"))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON file; {} without one, or a damaged one: others say so."""
-    try:
-        whole = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return whole if isinstance(whole, dict) else {}

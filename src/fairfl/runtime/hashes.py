@@ -3,9 +3,7 @@
 Known as git's index knows files: by time of change, which cannot be set, inode and size.
 """
 
-import contextlib
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairfl.runtime import atomic
+from fairfl.runtime import notes
 
 MEMORY = Path("results/.sha256.json")  # of files that no job has left
 OUTPUTS = Path("results/.intact.json")  # of those that jobs have left
@@ -26,10 +24,7 @@ class Index:
 
     def __init__(self, file: Path, read: Callable[[str], str]) -> None:
         self._file, self._read, self._changed = file, read, False
-        try:
-            self._seen = dict(json.loads(file.read_bytes()))
-        except (OSError, ValueError, TypeError):
-            self._seen = {}
+        self._seen = notes.read(file)
 
     def checksum(self, path: str) -> str:
         """The checksum of a file as it is now. Raises OSError."""
@@ -43,10 +38,9 @@ class Index:
         return checksum
 
     def save(self) -> None:
-        """Write for the next call; where nothing can be written that one reads the files again."""
+        """Write for the next call."""
         if self._changed and self._file.parent.is_dir():
-            with contextlib.suppress(OSError):
-                atomic.write_text(self._file, json.dumps(self._seen))
+            notes.write(self._file, self._seen)
         self._changed = False
 
 

@@ -8,9 +8,7 @@ their own; that a job runs and reads nothing else is seen at its end (fairfl.run
 """
 
 import ast
-import contextlib
 import hashlib
-import json
 import os
 import re
 import sys
@@ -23,7 +21,7 @@ import grimp
 from grimp.adaptors.modulefinder import ModuleFinder
 from grimp.application.config import settings
 
-from fairfl.runtime import atomic
+from fairfl.runtime import notes
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import digest
 from fairfl.runtime.hooks import place_of
@@ -193,17 +191,13 @@ def _form() -> bytes:
 
 @cache
 def _seen() -> dict[str, list[Any]]:
-    try:
-        return dict(json.loads(MEMORY.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return {}
+    return notes.read(MEMORY)
 
 
 def save() -> None:
-    """Keep the hashes for the next plan; where nothing can be written that one computes them again."""
+    """Keep the hashes for the next plan."""
     if not _used.keys() <= _seen().keys():
-        with contextlib.suppress(OSError):
-            atomic.write_text(MEMORY, json.dumps(_used))
+        notes.write(MEMORY, _used)
 
 
 @cache

@@ -35,9 +35,9 @@ def test_plumbing_that_reads_files_is_known():
                 found.add(f"fairfl.{path.relative_to(ROOT / 'fairfl').with_suffix('').as_posix().replace('/', '.')}")
     assert found == {
         "fairfl.runtime.fingerprint",  # writes specs
-        "fairfl.runtime.hashes",  # of files, for specs
         "fairfl.runtime.machine",  # asks torch for the name of the GPU
         "fairfl.runtime.locks",  # who owns a folder
+        "fairfl.runtime.notes",  # hashes, for specs, and what saves time
         "fairfl.runtime.records",  # whether a job must run
         "fairfl.runtime.submission",  # how jobs start on a cluster
         "fairfl.runtime.warm_start.launch",  # how jobs start
