@@ -6,7 +6,6 @@ that its clients are compared with. First one seed of each variant, its first on
 noise, a second seed of each, and so on. What has finished or is stored costs nothing and decides nothing new.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -20,7 +19,6 @@ from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.variant import Run, Variant
-from fairfl.experiments.workload import load_workload
 from fairfl.judgement.measurements import INCONCLUSIVE
 from fairfl.judgement.recorded import COMPARISON, recorded_numbers
 from fairfl.judgement.rows import ComparisonLine, records
@@ -29,7 +27,6 @@ from fairfl.planning.estimate import RULES as LONG
 from fairfl.planning.estimate import Estimate, estimate_rule
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
-from fairfl.values.json_text import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Graph, Job
@@ -270,15 +267,9 @@ def describe_purchases(planner: Planner, bought: list[Purchase], budget: float) 
 
 def planner_of(argv: list[str] | None, about: str | None) -> tuple[Planner, Config]:
     """Planner of all runs, and the configuration, with its budget, that a command was called with."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
-    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    args = parser.parse_args(argv)
-    config = from_text(args.config, dict, "--config")
-    # A bad configuration is one line, without Snakemake's.
-    asked = load_workload(args.root, config).config
-    graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
-    return Planner(graph, args.root), asked
+    root, config, asked = snakemake.called_with(argv, about)
+    graph = snakemake.parsed(root, config | {"budget": None})["graph"]
+    return Planner(graph, root), asked
 
 
 def main(argv: list[str] | None = None) -> None:

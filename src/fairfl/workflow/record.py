@@ -1,29 +1,20 @@
 """python -m fairfl.workflow.record: take what has finished at full scale into the record."""
 
-import argparse
-from pathlib import Path
-
-from fairfl.experiments.workload import load_workload
 from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
-from fairfl.values.json_text import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.recorded import RULES, Recorded, taken
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m fairfl.workflow.record", description=__doc__)
-    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
-    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    args = parser.parse_args(argv)
-    config = from_text(args.config, dict, "--config")
-    scale = load_workload(args.root, config).scale.scale
+    root, config, asked = snakemake.called_with(argv, __doc__)
+    scale = asked.scale
     if scale != SCALE:
         raise FairflError(
             f"config.yaml: scale: {scale!r}: results are stored at scale {SCALE!r}: add --config scale={SCALE}"
         )
-    graph = snakemake.parsed(args.root, config)["graph"]
+    graph = snakemake.parsed(root, config)["graph"]
     partitions = {
         name
         for name in graph.wanted("all")

@@ -6,6 +6,7 @@ is missing. So, once, before Snakemake builds its DAG, jobs that must run are fo
 files among the targets; the files that others read are `ancient`, and profiles switch off the rest.
 """
 
+import argparse
 import functools
 import gc
 import getpass
@@ -23,8 +24,11 @@ from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles
 from snakemake.scheduling.job_scheduler import JobScheduler
 
+from fairfl.experiments.config import Config
 from fairfl.experiments.strict import load
+from fairfl.experiments.workload import load_workload
 from fairfl.runtime.errors import FairflError
+from fairfl.values.json_text import from_text
 from fairfl.workflow import code_hash, queue
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
@@ -104,6 +108,17 @@ def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
     finally:
         if collects:  # planning switches it off, for the process that only plans
             gc.enable()
+
+
+def called_with(argv: list[str] | None, about: str | None) -> tuple[Path, dict[str, Any], Config]:
+    """Folder of the Snakefile and configuration that a program of a rule was called with, and the latter checked."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
+    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
+    args = parser.parse_args(argv)
+    config = from_text(args.config, dict, "--config")
+    # A bad configuration is one line, without Snakemake's.
+    return args.root, config, load_workload(args.root, config).config
 
 
 def is_main_process(workflow: "Workflow") -> bool:
