@@ -36,9 +36,7 @@ class Rule:
 
     name: str
     outputs: tuple[str, ...]
-    inputs: tuple[
-        tuple[str, str | Callable[[Any], Paths]], ...
-    ]  # (name, pattern or function of wildcards)
+    inputs: tuple[tuple[str, Paths | Callable[[Any], Paths]], ...]  # name, paths or what gives them
     log: str = ""
     checkpoint: str = ""
     constraints: Mapping[str, str] = field(default_factory=dict)

@@ -58,10 +58,9 @@ def rules(workflow: "Workflow") -> list[Rule]:
 def _rule(rule: Any) -> Rule:
     inputs = []
     for number, (name, item) in enumerate(rule.input._allitems()):
-        paths = item if callable(item) or isinstance(item, str) else list(map(str, item))
-        inputs.append(
-            (name or f"input{number}", str(paths) if isinstance(paths, str) else _function(paths))
-        )
+        listed = item if callable(item) else tuple(map(str, item))
+        paths = str(item) if isinstance(item, str) else listed
+        inputs.append((name or f"input{number}", paths))
     patterns = [str(path) for path in [*rule.output, *rule.log]]
     return Rule(
         rule.name,
@@ -75,10 +74,6 @@ def _rule(rule: Any) -> Rule:
             for key, value in _CONSTRAINED.findall(pattern)
         },
     )
-
-
-def _function(paths: Any) -> Callable[[Any], Any]:
-    return paths if callable(paths) else lambda _: paths
 
 
 def graph_of(workflow: "Workflow", workload: Any) -> Graph:
