@@ -49,14 +49,14 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.recorded import FOLDER, sums
     from fairfl.reporting.reproduction import OWN
 
-    papers = published(workload.papers)
+    quoted = {name for name, paper in workload.papers.items() if paper.sources == "quoted"}
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
     checked = records(args.results / "claims.csv", "claims", ClaimLine)
     files = {
         numbers.COMPARISON: numbers.comparison_text(
-            line for line in every if paper_of(line) in papers
+            line for line in every if paper_of(line) in quoted
         ),
-        numbers.CLAIMS: numbers.claims_text(line for line in checked if paper_of(line) in papers),
+        numbers.CLAIMS: numbers.claims_text(line for line in checked if paper_of(line) in quoted),
     }
     for name in own(workload):
         files[OWN / name / "claims.csv"] = numbers.claims_text(
@@ -84,11 +84,6 @@ def paper_of(line: Any) -> str:
     return line.artifact.partition("_")[0]
 
 
-def published(papers: dict[str, Paper]) -> dict[str, Paper]:
-    """By name, whatever order config.yaml has; your experiments reproduce nothing."""
-    return {name: paper for name, paper in sorted(papers.items()) if paper.sources == "quoted"}
-
-
 def own(workload: Workload) -> list[str]:
     """Your experiments of which something is recorded."""
     ran = {workload.paper_of[setting] for setting in workload.shown if workload.runs_of(setting)}
@@ -98,7 +93,8 @@ def own(workload: Workload) -> list[str]:
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/papers/*.md, docs/tables/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
     results/recorded/, papers/explanations/ and benchmarks/ below `root`."""
-    from fairfl.judgement.recorded import DIFFERENCES, differences_text
+    from fairfl.judgement.recorded import DIFFERENCES, NUMBERS
+    from fairfl.judgement.rows import ComparisonLine, csv_text
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import StoredResults
     from fairfl.reporting.status import status_svg
@@ -108,7 +104,7 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     files = {
         TABLES / "index.md": stored.tables_page(),
         PICTURE: status_svg(counts),
-        DIFFERENCES: differences_text(stored.differences()),
+        DIFFERENCES: csv_text(stored.differences(), ComparisonLine, NUMBERS),
     }
     for name in stored.papers:
         files[PAGES / f"{name}.md"] = stored.paper_page(name)

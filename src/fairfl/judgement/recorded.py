@@ -39,11 +39,6 @@ def comparison_text(lines: Iterable[ComparisonLine]) -> str:
     return csv_text(_by_paper(listed), ComparisonLine, NUMBERS)
 
 
-def differences_text(lines: Iterable[ComparisonLine]) -> str:
-    """results/recorded/differences.csv: the rows of numbers that differ, in their order."""
-    return csv_text(list(lines), ComparisonLine, NUMBERS)
-
-
 def claims_text(lines: Iterable[ClaimLine]) -> str:
     """results/recorded/claims.csv from the rows of claims.csv at full scale."""
     return csv_text(_by_paper(lines), ClaimLine, CLAIM_COLUMNS)

@@ -68,7 +68,7 @@ def test_the_committed_pages_say_what_the_committed_numbers_say(root, texts):
 
 
 def test_tables_as_text_have_every_published_number_once_for_each_place(root, papers, texts):
-    for name, paper in job.published(papers).items():
+    for name, paper in StoredResults(root, papers).papers.items():
         printed = [
             line
             for line in recorded_numbers(root)
