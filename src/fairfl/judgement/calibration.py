@@ -11,7 +11,6 @@ differ from the best, the one is chosen that departs from the named choices in t
 best. So a fact that FedAvg cannot tell stays.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from fairfl.experiments.reading import with_key
 from fairfl.experiments.variant import Value, Variant
 from fairfl.judgement.cells import Cell, digits_of
 from fairfl.judgement.results import Results
-from fairfl.judgement.units import half_unit
+from fairfl.judgement.units import half_unit, known_or_none
 from fairfl.runtime.errors import FairflError
 
 DRAWS = 2000
@@ -89,8 +88,8 @@ def choose(spec: CalibrateSpec) -> dict[str, Any]:
         {
             **spec.points[n].model_dump(include={"options", "departures"}),
             "ours": {metric: cell.mean for metric, cell in zip(spec.targets, ours[n], strict=True)},
-            "misfit": _number(misfits[n]),
-            "worse": _number(worse[n]),
+            "misfit": known_or_none(misfits[n]),
+            "worse": known_or_none(worse[n]),
         }
         for n in np.argsort(misfits, kind="stable")
     ]
@@ -173,10 +172,6 @@ def _finite(numbers: Sequence[Any]) -> np.ndarray:
     """As an array, NaN for what is not finite."""
     array = np.array(numbers, dtype=float)
     return np.where(np.isfinite(array), array, np.nan)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _errors(generator: np.random.Generator, residuals: np.ndarray, seeds: int) -> np.ndarray:

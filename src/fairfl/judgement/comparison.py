@@ -49,7 +49,7 @@ from fairfl.judgement.claims.contradictions import Contradictions, contradiction
 from fairfl.judgement.results import Results, results_of
 from fairfl.judgement.rows import ComparisonLine, Verdict
 from fairfl.judgement.sources import RowProvenance, provenance_of
-from fairfl.judgement.units import half_unit
+from fairfl.judgement.units import half_unit, known_or_none
 from fairfl.runtime.errors import FairflError
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
@@ -226,7 +226,7 @@ class _ComparedTable:
             seeds=ours.seeds,
             reported_seeds=0 if theirs.mean is None else seeds,
             difference=apart,
-            seed_std=None if math.isnan(noise.std) else noise.std,
+            seed_std=known_or_none(noise.std),
             tolerance=tolerances[0],
             tolerance_source=noise.source,
             verdict=word,

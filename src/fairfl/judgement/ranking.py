@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from fairfl.judgement.rows import ComparisonLine
+from fairfl.judgement.units import known_or_none
 
 DRAWS = 400
 LEAST = 3  # variants, for an order
@@ -64,12 +65,8 @@ def _ranking(artifact: str, setting: str, metric: str, lines: list[ComparisonLin
         low, high = np.quantile(taus(*resampled), [0.025, 0.975])
         low, high = min(low, tau), max(high, tau)
     checked = not any(line.verdict.startswith("not comparable") for line in lines)
-    numbers = _finite(tau), _finite(low), _finite(high), _finite(p)
+    numbers = known_or_none(tau), known_or_none(low), known_or_none(high), known_or_none(p)
     return RankingLine(artifact, setting, metric, len(lines), *numbers, checked)
-
-
-def _finite(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def taus(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -43,6 +43,11 @@ def counts(value: float, unit: str) -> bool:
     return math.isfinite(value) or (unit == "rounds" and value == math.inf)
 
 
+def known_or_none(value: float) -> float | None:
+    """The number; None of NaN."""
+    return None if math.isnan(value) else float(value)
+
+
 def endless(metric: str, rounds: int) -> str:
     """Print of infinity: rounds that did not suffice in a run of this length, or a batch of all samples."""
     return "full" if metric == "config_batch_size" else f"> {rounds}"
