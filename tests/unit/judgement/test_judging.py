@@ -15,7 +15,7 @@ from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import Argopt, CellOf, Speaking, Undominated, nodes, parse
 from fairfl.judgement.claims.judging import claim_lines, setting_of
-from fairfl.judgement.claims.noise import DRAWS, share_of_resamples, with_noise
+from fairfl.judgement.claims.noise import DRAWS, NONE, share_of_resamples, with_noise
 from fairfl.judgement.results import results_of
 from fairfl.judgement.rows import ClaimLine
 from tests.unit.reporting import demo
@@ -192,8 +192,8 @@ def seeds(means: dict[str, float], std: float, count: int) -> Cells:
 def checked(cells: Cells, expr: str, level: float = 0.05) -> tuple[str, float | None]:
     rows = [Row(algorithm=variant.algorithm) for _, variant, _ in cells.cells]
     judge = partial(evaluate, parse(expr, "c"), setting="full", rows=rows, digits=lambda metric: 3)
-    share, _ = share_of_resamples(judge, cells, pooled_noise(cells.cells))
-    return with_noise(judge(cells).status, share, level), share
+    share, _ = share_of_resamples(judge, cells, pooled_noise(cells.cells), NONE, {}, 0.05)
+    return with_noise(judge(cells).status, share, level, False), share
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations
     noise = pooled_noise(own.cells)
     judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
     for shared, expected in ((frozenset(), "supported"), (frozenset({"full"}), "inconclusive")):
-        share, _ = share_of_resamples(judge, replace(cells, one_draw=shared), noise)
-        assert with_noise("supported", share, 0.05) == expected
+        share, _ = share_of_resamples(judge, replace(cells, one_draw=shared), noise, NONE, {}, 0.05)
+        assert with_noise("supported", share, 0.05, False) == expected
 
 
 def one_seed(reported: Cells, theirs: int, **late: float) -> tuple[str, float | None]:
@@ -243,7 +243,7 @@ def one_seed(reported: Cells, theirs: int, **late: float) -> tuple[str, float | 
         for metric, value in {"loss": mean, **late}.items()
     })  # fmt: skip
     judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
-    share, unknown = share_of_resamples(judge, cells, {}, reported, {"full": theirs})
+    share, unknown = share_of_resamples(judge, cells, {}, reported, {"full": theirs}, 0.05)
     return with_noise(judge(cells).status, share, 0.05, unknown), share
 
 

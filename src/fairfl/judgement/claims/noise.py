@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -51,9 +50,9 @@ def share_of_resamples(
     judge: Callable[[Cells], Judgement],
     cells: Cells,
     pooled: Mapping[tuple[str, str], Noise],
-    reported: Cells = NONE,
-    seeds: Mapping[str, int] = MappingProxyType({}),
-    level: float = 0.05,
+    reported: Cells,
+    seeds: Mapping[str, int],
+    level: float,
 ) -> tuple[float | None, bool]:
     """Share of `DRAWS` draws of the numbers in which a claim is supported, None if none of its numbers has a known
     noise; and True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
@@ -83,7 +82,7 @@ def share_of_resamples(
     return supported / DRAWS, unknown
 
 
-def with_noise(status: Status, share: float | None, level: float, unknown: bool = False) -> Status:
+def with_noise(status: Status, share: float | None, level: float, unknown: bool) -> Status:
     """`status` of a claim on the means, or 'inconclusive' if more than `level` of the draws contradict it, or if the
     noise of a number is `unknown`."""
     if status == "missing numbers" or (share is None and not unknown):
