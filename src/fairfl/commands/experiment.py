@@ -13,6 +13,7 @@ from fairfl.experiments.artifact import Artifact, Row
 from fairfl.experiments.plugins import PACKAGE
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.required import ALONG_TRAINING
 from fairfl.runtime.errors import FairflError
 
 _ALONG = 2  # columns of the curves
@@ -106,12 +107,9 @@ def _doc(algorithm: str) -> str:
 
 def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
     """The first columns that can be drawn along training in every setting."""
-    from fairfl.metrics.registry import METRICS
-
     everywhere = [
         m
         for m in artifact.columns
         if all(m in artifact.columns_in.get(s, [m]) for s in artifact.settings)
     ]
-    vectors = ("loss", "accuracy", "recall")
-    return [m for m in everywhere if m in METRICS and METRICS[m][1] in vectors][:_ALONG]
+    return [m for m in everywhere if m in ALONG_TRAINING][:_ALONG]

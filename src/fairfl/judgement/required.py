@@ -26,6 +26,10 @@ from fairfl.metrics.registry import (
 from fairfl.runtime.validation import nearest
 
 _ACCURACY = ("accuracy", "recall")
+# Metrics whose value is known in each evaluated round.
+ALONG_TRAINING = [
+    name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)
+]
 _TRAINED = {"tidy", "rounds", "model"}  # files of runs
 
 
@@ -114,12 +118,10 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
         if name not in keys:
             yield f"options: no row has {name!r}{nearest(name, keys)}"
     if getattr(declared, "ALONG_TRAINING", False):
-        metrics = [
-            name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)
-        ]
         for metric in artifact.columns:
-            if metric not in metrics:
-                yield f"columns: {metric!r} cannot be drawn along training{nearest(metric, metrics)}"
+            if metric not in ALONG_TRAINING:
+                hint = nearest(metric, ALONG_TRAINING)
+                yield f"columns: {metric!r} cannot be drawn along training{hint}"
 
 
 _EXAMPLES = {
