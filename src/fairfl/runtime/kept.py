@@ -57,10 +57,6 @@ class Kept:
             os.replace(place, path)
         record.parent.mkdir(parents=True, exist_ok=True)
         os.replace(self.folder / "record", record)
-        self.drop()
-
-    def drop(self) -> None:
-        """Keep it no longer."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

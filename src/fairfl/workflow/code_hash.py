@@ -140,7 +140,7 @@ def closure(*entries: str) -> dict[str, str]:
             raise FairflError(fault)
     hashed = sorted(module for module in modules if not f"{module}.".startswith(PLUMBING))
     whole = any(map(_reads_programs, hashed))
-    files = sorted({path for module in hashed for path in _files_beside(module)})
+    files = sorted({path for module in hashed for path in _beside(_path(module), _source(module))})
     return {module: _hashed(module, whole)[0] for module in hashed} | {
         path.relative_to(ROOT).as_posix(): digest(read_bytes(path)) for path in files
     }
@@ -201,10 +201,6 @@ def save() -> None:
 
 
 @cache
-def _files_beside(module: str) -> list[Path]:
-    return _beside(_path(module), _source(module))
-
-
 def _beside(path: Path, source: bytes) -> list[Path]:
     """Files that go with a module: files that its READS names, and `page.html.j2` with `page.py`.
 

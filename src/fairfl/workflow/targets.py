@@ -102,8 +102,9 @@ def check_device(workflow: "Workflow", graph: Graph, running: Iterable[Job]) -> 
 
 
 def asked(workflow: "Workflow", rerun: "Rerun") -> dict[str, Job]:
-    """The jobs that the user asks for, and all that they need, by name."""
-    targets = _targets(workflow)
+    """The jobs that the user asks for or forces to run, and all that they need, by name."""
+    settings = workflow.dag_settings
+    targets = filter(None, [*requested(workflow), *settings.forcerun, *settings.until])
     return {j.name: j for target in targets for j in rerun.needed(_jobs(rerun.graph, target))}
 
 
@@ -112,12 +113,6 @@ def requested(workflow: "Workflow") -> list[str]:
     settings = workflow.dag_settings
     default = [] if settings.targets or settings.target_jobs else [workflow.default_target]
     return list(filter(None, [*settings.targets, *default]))
-
-
-def _targets(workflow: "Workflow") -> Iterable[str]:
-    """Rules and files that the user names, and what is forced to run."""
-    settings = workflow.dag_settings
-    return filter(None, [*requested(workflow), *settings.forcerun, *settings.until])
 
 
 def _jobs(graph: Graph, target: str) -> list[str]:
