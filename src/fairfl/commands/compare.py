@@ -138,12 +138,14 @@ def _run(
 def _write(name: str, text: str, compared: str, undo: ExitStack) -> Path:
     """Write the experiment's file; `undo` brings back what was there before."""
     path = Path("papers", f"{name}.yaml")
-    before = path.read_text() if path.exists() else None
-    if before is not None and not _is_of(path, compared):
+    if not path.exists():
+        undo.callback(path.unlink, missing_ok=True)
+    elif _is_of(path, compared):
+        undo.callback(atomic.write_text, path, path.read_text())
+    else:
         raise FairflError(
             f"{path} is there already, and not of this comparison: give another --name, or remove it"
         )
-    undo.callback(_restore, path, before)
     atomic.write_text(path, text)
     return path
 
@@ -171,10 +173,6 @@ def _takes(config: dict[str, Any]) -> list[str]:
         "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."
     ).stdout
     return re.findall("(?m)^takes: .*", output)
-
-
-def _restore(path: Path, before: str | None) -> None:
-    path.unlink(missing_ok=True) if before is None else atomic.write_text(path, before)
 
 
 # -- what is compared -----------------------------------------------------------------------------
@@ -238,27 +236,24 @@ def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]
 
 def _results(artifact: Artifact) -> Artifact:
     """The artifact with those columns that runs measure."""
-    measured = [metric for metric in artifact.columns if origin(metric) == "tidy"]
-    subsets = {
-        key: [m for m in columns if m in measured] for key, columns in artifact.columns_of.items()
-    }
-    return artifact.model_copy(update={"columns": measured, "columns_of": subsets})
+    return _with_columns(artifact, [name for name in artifact.columns if origin(name) == "tidy"])
 
 
 def _only(artifact: Artifact, setting: str) -> Artifact:
     """The artifact in one of its settings."""
+    alone = {"settings": [setting], "rows": artifact.rows_in(setting), "columns_in": {}}
     columns = artifact.columns_in.get(setting, artifact.columns)
+    return _with_columns(artifact, columns, **alone, rules=[], layout=Layout())
+
+
+def _with_columns(artifact: Artifact, columns: list[str], **changes: Any) -> Artifact:
+    """The artifact with these of its columns, and other changes."""
     subsets = {
         key: [metric for metric in of if metric in columns]
         for key, of in artifact.columns_of.items()
     }
-    alone = {
-        "settings": [setting],
-        "rows": artifact.rows_in(setting),
-        "columns": columns,
-        "columns_of": subsets,
-    }
-    return artifact.model_copy(update={**alone, "columns_in": {}, "rules": [], "layout": Layout()})
+    changes |= {"columns": columns, "columns_of": subsets}
+    return artifact.model_copy(update=changes)
 
 
 def seeds(workload: Workload, artifact: Artifact, count: int) -> list[int]:
