@@ -192,7 +192,7 @@ def _curves(workload: Workload, line: ComparisonLine, scale: str) -> pd.DataFram
 
 
 def _paper(workload: Workload, line: ComparisonLine) -> Any:
-    return workload.papers[line.artifact.partition("_")[0]]
+    return workload.papers[line.paper]
 
 
 def _part(workload: Workload, line: ComparisonLine) -> str:

@@ -6,7 +6,6 @@ Not a job of the graph: what it writes is committed. It takes only what the reco
 import argparse
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from fairfl.experiments.config import SELECTING, Config, with_papers
 from fairfl.experiments.paper import Paper
@@ -53,14 +52,12 @@ def main(argv: list[str] | None = None) -> None:
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
     checked = records(args.results / "claims.csv", "claims", ClaimLine)
     files = {
-        numbers.COMPARISON: numbers.comparison_text(
-            line for line in every if paper_of(line) in quoted
-        ),
-        numbers.CLAIMS: numbers.claims_text(line for line in checked if paper_of(line) in quoted),
+        numbers.COMPARISON: numbers.comparison_text(line for line in every if line.paper in quoted),
+        numbers.CLAIMS: numbers.claims_text(line for line in checked if line.paper in quoted),
     }
     for name in own(workload):
         files[OWN / name / "claims.csv"] = numbers.claims_text(
-            line for line in checked if paper_of(line) == name
+            line for line in checked if line.paper == name
         )
         for path in sorted((args.results / name).glob("*.csv")):
             if f"{name}_{path.stem}" in workload.artifacts:  # another may be of an earlier version
@@ -77,11 +74,6 @@ def main(argv: list[str] | None = None) -> None:
     for path, text in derived.items():
         atomic.write_text(args.root / path, text)
     print(f"wrote {', '.join(map(str, [*files, *derived]))}")
-
-
-def paper_of(line: Any) -> str:
-    """Name of the paper whose artifact a number or a claim is of."""
-    return line.artifact.partition("_")[0]
 
 
 def own(workload: Workload) -> list[str]:

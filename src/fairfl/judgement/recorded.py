@@ -46,7 +46,7 @@ def claims_text(lines: Iterable[ClaimLine]) -> str:
 
 def _by_paper(lines: Iterable[Line]) -> list[Line]:
     """Paper by paper: config.yaml may name these in any order."""
-    return sorted(lines, key=lambda line: line.artifact.partition("_")[0])
+    return sorted(lines, key=lambda line: line.paper)
 
 
 def recorded_numbers(root: Path) -> list[ComparisonLine]:

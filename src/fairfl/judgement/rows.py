@@ -73,6 +73,11 @@ class ComparisonLine:
         return Variant.from_csv(self.algorithm, self.hyperparameters)
 
     @property
+    def paper(self) -> str:
+        """Name of the paper whose artifact it stands in."""
+        return self.artifact.partition("_")[0]
+
+    @property
     def place(self) -> tuple[str, str, str, str, str]:
         """Number that it is about, at any scale."""
         return self.artifact, self.setting, self.algorithm, self.hyperparameters, self.metric

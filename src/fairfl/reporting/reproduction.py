@@ -217,7 +217,7 @@ class StoredResults:
 
     def _reason(self, line: ComparisonLine) -> str:
         """'explained' if anything explains a number that differs, 'unresolved' if something was tried, else ''."""
-        explanations = self.tried[line.artifact.partition("_")[0]]
+        explanations = self.tried[line.paper]
         outcomes = {
             one.outcome
             for one in explanations.on(line.artifact, line.setting, line.variant, line.metric)

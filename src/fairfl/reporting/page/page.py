@@ -116,7 +116,7 @@ def farthest(scales: Mapping[str, list[ComparisonLine]], papers: Mapping[str, Pa
         (scale, paper, printed_number(line, paper), distance(line))
         for scale, lines in scales.items()
         for line in differing(lines)
-        for paper in [papers[line.artifact.partition("_")[0]]]
+        for paper in [papers[line.paper]]
     ]
     return sorted(views, key=lambda view: (view[2].line.seed_std is None, -view[3]))
 
