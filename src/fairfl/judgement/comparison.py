@@ -203,12 +203,9 @@ class _ComparedTable:
         blocked = reason_not_comparable(workload, setting, metric)
         word = verdict(paper, here, blocked, apart, tolerances, is_wide, is_lower_bound)
         fit = self.fit(setting, variant, metric)
-        if (
-            fit.startswith(FITTED)
-            and word in ("agrees", "close", "differs", "inconclusive")
-            or metric in COPIED
-            and word == "agrees"
-        ):
+        judged = ("agrees", "close", "differs", "inconclusive")
+        chosen = word in judged and fit.startswith(FITTED)
+        if chosen or (word == "agrees" and metric in COPIED):
             word = "fitted"
         notes = (provenance.note, _note(here, metric, str(variant)), fit)
         return ComparisonLine(
