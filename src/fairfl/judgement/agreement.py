@@ -12,7 +12,9 @@ number printed as 0 has no half: only its column can speak.
 n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: of our own runs of
 the variant if it has `MIN_SEEDS` seeds, else pooled over all variants of the setting with several seeds, so that a
 single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
-variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
+variant and by 0.3 for another, and a pooled s would let anything agree with the first. Nor is a variant pooled whose
+seeds scatter by far more than the others' (Cochran's test at `OUTLYING`, as in ISO 5725-2): noise for privacy that
+ruins some models by fifteen points says nothing of the others. Its own seeds are its s. t is the quantile of Student's
 distribution for `verdict.significance_level` with the degrees of freedom of s: of numbers that are equal but for their
 seeds, that share does not agree. Where our seeds leave s with fewer than `MIN_SEEDS` degrees of freedom, the spread
 that the paper prints beside the number counts too: a standard deviation is pooled with s; one of unknown kind is taken
@@ -41,6 +43,7 @@ from fairfl.judgement.units import factor
 
 MIN_SEEDS = 3
 COLUMN = 3  # variants whose printed numbers have a range
+OUTLYING = 0.01  # share of pools of equal variances of which the largest is left out
 # Units in which differences are points of accuracy -> how many of them are one point.
 _POINTS = {"percent": 1.0, "percent_points": 1.0, "fraction": 0.01}
 
@@ -96,12 +99,35 @@ _STANDARD_DEVIATIONS = ("std", "population std")
 
 
 def pooled_noise(cells: Mapping[Key, Cell]) -> dict[tuple[str, str], Noise]:
-    """(setting, metric) -> what one seed makes of it, from all variants with several finite seeds."""
+    """(setting, metric) -> what one seed makes of it, from all variants with several finite seeds but outlying ones."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for (setting, _, metric), cell in cells.items():
         if cell.seeds > 1 and cell.std is not None and origin(metric) == "tidy":
             groups.setdefault((setting, metric), []).append(cell)
-    return {place: _pooled(group) for place, group in groups.items()}
+    return {place: _pooled(_alike(group)) for place, group in groups.items()}
+
+
+def _alike(cells: Collection[Cell]) -> list[Cell]:
+    """Cells whose variance is not outlying: at least the half with the smallest.
+
+    As in Rosner's test many are tried before few: two outlying cells would hide each other.
+    """
+    ordered = sorted(cells, key=lambda cell: _pooled([cell]).std)
+    sizes = range((len(ordered) + 1) // 2, len(ordered))
+    outlying = (size for size in sizes if _is_outlying(ordered[size], _pooled(ordered[:size])))
+    return ordered[: next(outlying, len(ordered))]
+
+
+def _is_outlying(cell: Cell, others: Noise) -> bool:
+    """True if a cell's seeds scatter by far more than others': Cochran's test, for any numbers of seeds."""
+    from scipy import special
+
+    own = _pooled([cell])
+    if not others.degrees_of_freedom or not others.std:
+        return False
+    ratio = (own.std / others.std) ** 2
+    share = special.fdtrc(own.degrees_of_freedom, others.degrees_of_freedom, ratio)
+    return bool(share * (others.variants + 1) < OUTLYING)
 
 
 def find_noise(
@@ -125,9 +151,11 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
     if origin(metric) != "tidy":
         return FIXED
     noise = pooled.get((setting, metric), UNKNOWN)
-    if cell is None or cell.std is None or cell.seeds < (2 if noise.variants == 1 else MIN_SEEDS):
+    if cell is None or cell.std is None or cell.seeds < 2:
         return noise
-    return replace(_pooled([cell]), is_own=True)
+    if cell.seeds >= MIN_SEEDS or noise.variants == 1 or _is_outlying(cell, noise):
+        return replace(_pooled([cell]), is_own=True)
+    return noise
 
 
 def pool_published_spread(noise: Noise, paper: Cell | None, seeds: int, level: float) -> Noise:

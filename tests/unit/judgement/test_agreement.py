@@ -57,6 +57,31 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
     assert {FIXED.source, UNKNOWN.source} == {"no seed changes it", "no variant of the setting has several seeds"}
 
 
+def test_a_variant_whose_seeds_scatter_by_far_more_is_not_pooled():
+    """Eight variants of two seeds 1 apart: s^2 = 1/2. F(1, 8) is above 19^2 or 3^2 with probability 6e-8 or 0.017."""
+    rows = [Variant("fedavg", {"a": number}) for number in range(8)]
+    others = {key(row): cell(number, number + 1) for number, row in enumerate(rows)}
+    for apart, is_pooled in ((19, False), (3, True)):
+        cells = {**others, key(AFL): cell(0, apart)}
+        pooled = pooled_noise(cells)["s", "accuracy_mean"]
+        assert pooled.variants == 8 + is_pooled
+        assert (pooled.std == pytest.approx(math.sqrt(0.5))) == (not is_pooled)
+        of_it, of_another = (
+            noise_of(place, cells[place], {("s", "accuracy_mean"): pooled}) for place in (key(AFL), key(rows[0]))
+        )
+        assert of_another == pooled and (of_it == pooled) == is_pooled
+        assert is_pooled or (of_it.is_own and of_it.std == pytest.approx(19 / math.sqrt(2)))
+
+
+def test_outlying_variants_do_not_hide_each_other():
+    """Next to one as large, each alone is not outlying. Where the others do not scatter at all nothing is told."""
+    rows = [Variant("fedavg", {"a": number}) for number in range(10)]
+    cells = {key(row): cell(0, 1 if number < 8 else 90) for number, row in enumerate(rows)}
+    assert pooled_noise(cells)["s", "accuracy_mean"].variants == 8
+    still = {key(row): cell(0, 0 if number < 9 else 1) for number, row in enumerate(rows)}
+    assert pooled_noise(still)["s", "accuracy_mean"].variants == 10
+
+
 PRINTED, ALONE = "the printed spread, {} degrees of freedom", Noise(2.0, 4, 0, printed=True)
 
 
