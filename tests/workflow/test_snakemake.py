@@ -196,5 +196,5 @@ def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
     names = [name for name, _ in graph.rules["train"].inputs]
     assert names == ["data", "partition", "weights", "optima", "tuned", "after"]
     assert graph.rules["train"].checkpoint.endswith("/checkpoint.pt") and not graph.rules["partition"].checkpoint
-    paths = dict(graph.rules["page"].inputs)["artifacts"](None)
+    paths = dict(graph.rules["page"].inputs)["artifacts"]
     assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
